@@ -21,20 +21,20 @@ import (
 // A catalog is one version of the tools that a Manager knows, and their index. All
 // readers share it once it is published, and nobody may change it.
 type catalog struct {
-	owner         *owner                    // nil for a part of several catalogs
-	tools         []*BridgeTool             // in registration order
-	joined        blockList                 // of which these are the items; empty for a part
-	wants         bool                      // a tool is to be always loaded
-	deferredIndex *deferredIndex            // of these tools
-	needs         needs.Graph[*BridgeTool]  // the tools that each needs
-	needsBelow    map[*BridgeTool][]string  // for a user: names of the system's tools that each needs
-	problems      []error                   // in registration order
-	held          map[string]*ChangedError  // tools in quarantine, by registered name
-	heldOwn       map[[2]string]bool        // the same tools, by server and own name
-	gone          history.Left[*rules.Tool] // tools that have left, by registered name, of each server
-	prefixes      names.Prefixes            // of its servers
-	known         knownHints                // hints, some of them for tools that are not here
-	shelf         *resources.Shelf          // what servers offer beside tools
+	owner         *owner                      // nil for a part of several catalogs
+	tools         []*BridgeTool               // in registration order
+	joined        blockList                   // of which these are the items; empty for a part
+	wants         bool                        // a tool is to be always loaded
+	deferredIndex *deferredIndex              // of these tools
+	needs         needs.Graph[*BridgeTool]    // the tools that each needs
+	needsBelow    map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
+	problems      []error                     // in registration order
+	held          map[string]*ChangedError    // tools in quarantine, by registered name
+	heldOwn       map[[2]string]*ChangedError // the same, by server and own name
+	gone          history.Left[*rules.Tool]   // tools that have left, by registered name, of each server
+	prefixes      names.Prefixes              // of its servers
+	known         knownHints                  // hints, some of them for tools that are not here
+	shelf         *resources.Shelf            // what servers offer beside tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
 	print     struct {
@@ -121,11 +121,16 @@ func (c *catalog) tool(name string) *BridgeTool {
 	return nil
 }
 
-// holds reports whether c, a catalog of t's owner, holds t back, under this or another
-// name.
-func (c *catalog) holds(t *BridgeTool) bool {
-	return c.held[t.name] != nil || c.heldOwn[[2]string{t.def.Server, t.def.Own}]
+// holdsBack returns why c, a catalog of t's owner, holds t back, under this or another
+// name, or nil.
+func (c *catalog) holdsBack(t *BridgeTool) *ChangedError {
+	if e := c.heldOwn[[2]string{t.def.Server, t.def.Own}]; e != nil {
+		return e
+	}
+	return c.held[t.name]
 }
+
+func (c *catalog) holds(t *BridgeTool) bool { return c.holdsBack(t) != nil }
 
 // overrides reports whether the tool of that name and server, of a catalog below c, is
 // hidden beside c: c has or holds back a tool of its name, or the name belongs to
@@ -186,9 +191,9 @@ func (r *recipe) newCatalog(prev *catalog) *catalog {
 			c.problems = append(c.problems, change)
 			if change.Held && change.def != nil {
 				if c.held == nil {
-					c.held, c.heldOwn = make(map[string]*ChangedError), make(map[[2]string]bool)
+					c.held, c.heldOwn = make(map[string]*ChangedError), make(map[[2]string]*ChangedError)
 				}
-				c.held[change.Name], c.heldOwn[[2]string{change.Server, change.Tool}] = change, true
+				c.held[change.Name], c.heldOwn[[2]string{change.Server, change.Tool}] = change, change
 			}
 		}
 		c.wants = c.wants || b.Note.wants

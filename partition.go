@@ -486,11 +486,16 @@ func (s *partition) held(name string) *ChangedError {
 	return nil
 }
 
-// holds reports whether t is in quarantine, under this or another name.
-func (s *partition) holds(t *BridgeTool) bool {
-	c := s.of(t.owner)
-	return c != nil && c.holds(t)
+// holdsBack returns the change for which t is in quarantine, under this or another name,
+// or nil.
+func (s *partition) holdsBack(t *BridgeTool) *ChangedError {
+	if c := s.of(t.owner); c != nil {
+		return c.holdsBack(t)
+	}
+	return nil
 }
+
+func (s *partition) holds(t *BridgeTool) bool { return s.holdsBack(t) != nil }
 
 // same returns the tool that is kept, under whatever name, or nil if the session
 // does not see it.

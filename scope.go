@@ -87,6 +87,10 @@ type keeper interface {
 	// tool. It does if there is no such server.
 	permits(of *owner, t rules.Tool) bool
 
+	// trusted reports whether a definition is or was the known one of its tool. With
+	// refresh set, it reads the trust store first.
+	trusted(of *owner, d *definition, refresh bool) bool
+
 	// reach connects an owner's server, as a call of one of its tools does. It
 	// reports whether there is such a server.
 	reach(ctx context.Context, of *owner, server string) (there bool, err error)

@@ -193,6 +193,16 @@ func (m *Manager) permits(of *owner, t rules.Tool) bool {
 	return src == nil || src.cfg.Tools.permitsOwn(t)
 }
 
+func (m *Manager) trusted(of *owner, d *definition, refresh bool) bool {
+	m, _ = m.serverOf(of, d.Server)
+	if refresh {
+		if err := m.RefreshTrust(); err != nil {
+			m.opts.Logger.Warn(err.Error())
+		}
+	}
+	return m.trust.Knew(d.Server, &d.Trusted)
+}
+
 func (m *Manager) reach(ctx context.Context, of *owner, server string) (there bool, err error) {
 	_, src := m.serverOf(of, server)
 	if src == nil {

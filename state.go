@@ -26,8 +26,10 @@ import (
 // are. A tool that is missing here stays shown, and active, until
 // [Session.Compact]. A call of it connects its server if that is configured here,
 // and otherwise tells the model that the server is not connected. The session
-// shows no tool and no skill that it may not use, and no tool in quarantine. A
-// definition from a state is never trusted: it is shown, and nothing else.
+// shows no tool and no skill that it may not use. A tool in quarantine stays in the
+// beginning of a conversation by [Session.Turn] if the definition there was trusted
+// once, and is taken back behind it; otherwise it is not shown. A definition from a
+// state is never trusted: it is shown, and nothing else.
 //
 // changed names what is not as the state has it: tools by registered name that
 // are missing, different, in quarantine or not permitted, and skills. To wait for
@@ -125,6 +127,7 @@ type restorer struct {
 	told    map[string]bool // the names in changed
 	turns   turns           // as saved, but for the places
 
+	refreshed bool            // the trust store has been read
 	permitted map[string]bool // by server of the catalogs: the session may use one of its tools
 }
 
@@ -281,7 +284,8 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	}
 	name := func(d *definition) { d.Server, d.Own, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
 	name(kept.def)
-	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) || r.v.holds(kept) {
+	held := r.v.holdsBack(kept)
+	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) || held != nil && !r.turns.begun {
 		r.report(t.Name)
 		return nil, nil
 	}
@@ -308,10 +312,26 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 		kept.def = d
 		name(d)
 	}
+	if held != nil && (t.Definition == nil || !r.trusts(kept)) {
+		r.report(t.Name)
+		return nil, nil
+	}
 	if there == nil || there.def.Canonical() != kept.def.Canonical() {
 		r.report(t.Name)
 	}
 	return kept, nil
+}
+
+// trusts reports whether a definition of a tool in quarantine was trusted once, here or by
+// another process.
+func (r *restorer) trusts(t *BridgeTool) bool {
+	k := r.s.scope.keeper
+	if k.trusted(t.owner, t.def, false) {
+		return true
+	}
+	again := !r.refreshed
+	r.refreshed = true
+	return again && k.trusted(t.owner, t.def, true)
 }
 
 // item returns the item whose saved form is e, and whether the session may show it.

@@ -6,7 +6,7 @@ import (
 )
 
 // [RankerDefault] scores the best documents of the first pass a second time.
-// ARCHITECTURE.md lists what each part adds to recall.
+// EXPERIMENTS.md lists what each part adds to recall.
 const (
 	closerDocs = 20
 

@@ -15,7 +15,7 @@ import (
 // is right, so a good model has these records above the mean. Random vectors have them
 // anywhere, and so weigh next to nothing.
 //
-// ARCHITECTURE.md has the measurements behind these figures.
+// README.md has the measurements behind these figures.
 const (
 	fullWeight  = 0.35 // of meaning, where both sides agree
 	fullScore   = 4.0  // the standard score that counts as much as the best match by words

@@ -102,6 +102,10 @@ func (m *Memory) merge(name string, tools map[string]*tool) (replaced bool) {
 		if theirs.Changed {
 			s.changed++
 		}
+		if ours != nil {
+			next := theirs.replacing(ours)
+			theirs = &next
+		}
 		s.tools[own] = theirs
 	}
 	s.fresh = slices.DeleteFunc(s.fresh, func(own string) bool { return s.tools[own].def == nil })
@@ -136,6 +140,7 @@ func readDocument(data []byte, err error) (history, error) {
 			if t == nil || t.Hash == "" {
 				return doc, fmt.Errorf("tool %q of server %q has no hash", name, server)
 			}
+			t.Former = t.Former[:min(len(t.Former), maxFormer)]
 		}
 	}
 	return doc, nil

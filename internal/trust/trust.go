@@ -89,6 +89,7 @@ type tool struct {
 	Since    time.Time `json:"since"`
 	Accepted bool      `json:"accepted,omitempty"` // by a person
 	Changed  bool      `json:"changed,omitempty"`  // when it was last listed, it was another
+	Former   []string  `json:"former,omitempty"`   // hashes of what was known before, the last first; at most maxFormer
 
 	def  *Definition // replaces Sum and Hash while it is in the server's list
 	mine bool        // accepted here, and not yet stored
@@ -191,13 +192,44 @@ func (m *Memory) Accept(name string, d *Definition) bool {
 	return true
 }
 
+// maxFormer is how many former definitions of a tool are remembered: a conversation that
+// began with one of them may go on. Few outlive as many acceptances.
+const maxFormer = 8
+
 // after returns t, accepted after before, which may be nil: a clock may be wrong, but who
 // accepts now is the last.
 func (t tool) after(before *tool) tool {
-	if before != nil && before.Accepted && !t.Since.After(before.Since) {
+	if before == nil {
+		return t
+	}
+	if before.Accepted && !t.Since.After(before.Since) {
 		t.Since = before.Since.Add(1)
 	}
+	return t.replacing(before)
+}
+
+// replacing returns t, which remembers what before knew.
+func (t tool) replacing(before *tool) tool {
+	former := slices.Clone(t.Former)
+	for _, hash := range append([]string{before.hash()}, before.Former...) {
+		if len(former) < maxFormer && hash != t.hash() && !slices.Contains(former, hash) {
+			former = append(former, hash)
+		}
+	}
+	t.Former = former
 	return t
+}
+
+// Knew reports whether a definition of a server is the known one, or was.
+func (m *Memory) Knew(name string, d *Definition) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.servers[name]
+	if s == nil || s.tools[d.Name] == nil {
+		return false
+	}
+	t := s.tools[d.Name]
+	return t.is(d) || slices.Contains(t.Former, d.Hash())
 }
 
 func (m *Memory) set(s *server, name string, t tool) {

@@ -400,3 +400,32 @@ func TestBefore(t *testing.T) {
 		assert.False(t, test.second.before(test.first), "%+v %+v", test.first, test.second)
 	}
 }
+
+// What was known of a tool stays known as a former definition, in every process that shares
+// the store, and no more than maxFormer of these.
+func TestFormer(t *testing.T) {
+	t.Parallel()
+	store := new(memory)
+	m := fresh(Suspect, 10, store)
+	version := func(n int) *Definition { return define("a", fmt.Sprint(n)) }
+	m.Judge("s", []*Definition{version(0)})
+	for n := 1; n <= maxFormer+2; n++ {
+		assert.False(t, m.Knew("s", version(n)), n)
+		m.Judge("s", []*Definition{version(n)})
+		assert.False(t, m.Knew("s", version(n)), "listed, not accepted")
+		require.True(t, m.Accept("s", version(n)))
+	}
+	_, err := m.Save()
+	require.NoError(t, err)
+	other := fresh(Suspect, 10, store)
+	other.Judge("s", []*Definition{define("a", "its own")})
+	require.NoError(t, other.Load())
+	for n := range maxFormer + 4 {
+		kept := n >= 2 && n <= maxFormer+2
+		assert.Equal(t, kept, m.Knew("s", version(n)), n)
+		assert.Equal(t, kept, other.Knew("s", version(n)), n)
+	}
+	assert.False(t, m.Knew("s", define("b", "0")))
+	assert.False(t, m.Knew("t", version(0)))
+	require.Len(t, m.servers["s"].tools["a"].Former, maxFormer)
+}
