@@ -17,24 +17,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 )
 
-// jobs is how many tools there are.
-const jobs = 200
-
-// newDesk returns an MCP server with tools that say what they were asked.
-func newDesk() http.Handler {
-	s := mcpserver.NewMCPServer("desk", "1")
-	for i := range jobs {
-		name := fmt.Sprintf("job_%03d", i)
-		s.AddTool(mcp.NewTool(name, mcp.WithDescription(fmt.Sprintf("Does job %d at the desk", i)), mcp.WithString("text")),
-			func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return mcp.NewToolResultText(name + " did: " + r.GetString("text", "")), nil
-			})
-	}
-	return mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true))
+// settings say what play plays.
+type settings struct {
+	replicas      int
+	conversations int
+	think         time.Duration // between an answer and the next question
+	away          time.Duration // how long the store is away
+	time          time.Duration // how long to go on killing; each dies at least once
+	pause         time.Duration // between kills
 }
 
 // A cast is all that runs.
@@ -53,24 +46,17 @@ type cast struct {
 	over     atomic.Bool  // no turn begins any more
 	answered atomic.Int64
 	doubled  atomic.Int64 // of these, asked of two replicas at once
-	retries  atomic.Int64 // turns that a replica did again
 	kills    int
-
-	costMu sync.Mutex
-	costs  []time.Duration // of turns for which the store was there
-	back   time.Time       // when the store came back; in the future while it is away
 }
 
 // A report says how it went.
 type report struct {
-	conversations, turns, doubled, retries, kills int
-	p50, p99                                      time.Duration
+	conversations, turns, doubled, kills int
 }
 
 func (r *report) String() string {
-	return fmt.Sprintf("%d conversations, %d turns, %d of them asked of two replicas at once and %d done again; %d replicas killed, and the store.\n"+
-		"No turn was lost or mixed, and what models were sent only grew. While the store was there, a turn cost the replica %v at the median, %v at the 99th percentile.",
-		r.conversations, r.turns, r.doubled, r.retries, r.kills, r.p50.Round(100*time.Microsecond), r.p99.Round(100*time.Microsecond))
+	return fmt.Sprintf("%d conversations, %d turns, %d of them asked of two replicas at once; %d replicas killed, and the store.",
+		r.conversations, r.turns, r.doubled, r.kills)
 }
 
 // play runs it all. note is told what happens.
@@ -84,7 +70,7 @@ func play(ctx context.Context, s settings, note func(string, ...any)) (_ *report
 	if err != nil {
 		return nil, err
 	}
-	web := &http.Server{Handler: newDesk()}
+	web := &http.Server{Handler: mcpserver.NewStreamableHTTPServer(newDesk(), mcpserver.WithStateful(true))}
 	defer web.Close()
 	go func() { _ = web.Serve(l) }()
 	c.desk = fmt.Sprintf("http://%s/mcp", l.Addr())
@@ -119,11 +105,7 @@ func play(ctx context.Context, s settings, note func(string, ...any)) (_ *report
 			return nil, err
 		}
 	}
-	slices.Sort(c.costs)
-	return &report{
-		s.conversations, int(c.answered.Load()), int(c.doubled.Load()), int(c.retries.Load()), c.kills,
-		c.costs[len(c.costs)/2], c.costs[len(c.costs)*99/100],
-	}, nil
+	return &report{s.conversations, int(c.answered.Load()), int(c.doubled.Load()), c.kills}, nil
 }
 
 // start starts the store and the replicas.
@@ -238,12 +220,6 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (c *cast) setBack(at time.Time) {
-	c.costMu.Lock()
-	defer c.costMu.Unlock()
-	c.back = at
-}
-
 // withoutStore kills the store and brings it back, at the same address.
 func (c *cast) withoutStore(ctx context.Context) error {
 	at, err := url.Parse(c.url)
@@ -251,7 +227,6 @@ func (c *cast) withoutStore(ctx context.Context) error {
 		return err
 	}
 	c.note("kill the store for %v", c.away)
-	c.setBack(time.Now().Add(time.Hour))
 	c.store.kill()
 	if err := wait(ctx, c.away); err != nil {
 		return err
@@ -263,7 +238,6 @@ func (c *cast) withoutStore(ctx context.Context) error {
 		return fmt.Errorf("the store does not come back: %w", err)
 	}
 	begun := time.Now()
-	c.setBack(begun)
 	if err := c.goesOn(ctx); err != nil {
 		return fmt.Errorf("after the store has come back: %w", err)
 	}
@@ -318,7 +292,7 @@ func (c *cast) ask(ctx context.Context, t turn) (message, error) {
 	if err != nil {
 		return message{}, err
 	}
-	var got reply
+	var got message
 	var wrong error // that no other try mends
 	err = until(ctx, func() bool {
 		addresses := c.addresses()
@@ -328,9 +302,8 @@ func (c *cast) ask(ctx context.Context, t turn) (message, error) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 		defer cancel()
-		begun := time.Now()
 		status, data, err := send(ctx, http.MethodPost, at+"/turn", body)
-		got = reply{}
+		got = message{}
 		switch {
 		case err != nil || status == http.StatusServiceUnavailable:
 			return false
@@ -341,15 +314,9 @@ func (c *cast) ask(ctx context.Context, t turn) (message, error) {
 		case got.Question != t.Question || got.Answer != wanted(t.Question):
 			wrong = fmt.Errorf("%q was answered %q", t.Question, got.Answer)
 		}
-		c.retries.Add(int64(got.Retries))
-		c.costMu.Lock()
-		if begun.After(c.back) {
-			c.costs = append(c.costs, got.Own)
-		}
-		c.costMu.Unlock()
 		return true
 	})
-	return got.message, errors.Join(err, wrong)
+	return got, errors.Join(err, wrong)
 }
 
 func send(ctx context.Context, method, url string, body []byte) (status int, data []byte, err error) {
