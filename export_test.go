@@ -59,7 +59,7 @@ func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
 }
 
 func bridgeTool(t testing.TB, raw string) *BridgeTool {
-	d, err := parseDefinition("s", json.RawMessage(raw), DefaultMaxDefinition)
+	d, err := parseDefinition("s", json.RawMessage(raw), defaultMaxDefinition)
 	require.NoError(t, err, raw)
 	return &BridgeTool{name: names.Alone("s", "").Name(d.Own), def: d}
 }

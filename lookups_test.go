@@ -155,7 +155,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 		require.NoError(t, m.AddTools("s", chores(10)...))
 		start := time.Now()
 		err := m.RefreshHints(t.Context())
-		assert.LessOrEqual(t, time.Since(start), 2*DefaultEnrichTimeout, "the first, and again")
+		assert.LessOrEqual(t, time.Since(start), 2*defaultEnrichTimeout, "the first, and again")
 		assert.ErrorContains(t, err, "mcphybrid: hints: looking up those of 5 tools failed: tool ")
 		assert.Equal(t, 4, enriched(m))
 		for i := range 10 {

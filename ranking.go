@@ -45,13 +45,14 @@ type RankingOptions struct {
 
 	// Results is how many tools a search returns if the model does not ask for
 	// a number, Limit how many it returns at most. They default to
-	// [DefaultSearchResults] and [DefaultSearchLimit] and must not be negative.
+	// 5 ([DefaultSearchResults]) and 20 ([DefaultSearchLimit]), or Limit to Results if
+	// that is more, and must not be negative.
 	Results int
 	Limit   int
 
 	// Schemas is how many bytes of input schemas the answer to a model's search may
 	// have with [ByBridge]. The best tools whose schemas fit have them, and need not
-	// be described before they are called. It defaults to [DefaultSearchSchemas].
+	// be described before they are called. It defaults to 2,000.
 	Schemas int
 
 	// ServerLimit is the largest number of tools of one server in the answer

@@ -624,7 +624,7 @@ func TestRestoredToolIsSavedOnce(t *testing.T) {
 	require.NoError(t, here.AddServer(t.Context(), inProcess("a", 1)))
 	require.Equal(t, []string{"mcp_a__tool_000"}, restored.ActivateTools([]string{"mcp_a__tool_000"}))
 	require.Len(t, restored.Tools(), 2)
-	parsed, err := saved.Parse(restored.Save(), DefaultMaxState)
+	parsed, err := saved.Parse(restored.Save(), defaultMaxState)
 	require.NoError(t, err)
 	require.NoError(t, parsed.Whole(nil))
 	assert.Len(t, parsed.Tools, 1)

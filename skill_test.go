@@ -176,7 +176,7 @@ func TestSkillSearchAndLoad(t *testing.T) {
 	assert.EqualError(t, m.Problems()[0], `mcphybrid: skill "code-review" names missing tools: "mcp_b__nowhere"`)
 
 	long := call(s, SkillLoadToolName, `{"name":"poetry"}`)
-	assert.Less(t, len(long), DefaultMaxResult+1000)
+	assert.Less(t, len(long), defaultMaxResult+1000)
 	assert.Contains(t, long, "To read them, call mcp_tool_page")
 	assert.Contains(t, call(s, PageToolName, `{"id":"r1","offset":50000}`), "rose rose")
 

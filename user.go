@@ -116,10 +116,10 @@ func (u *User) Snapshot(session int) (*Snapshot, error) { return u.own.Snapshot(
 // call it.
 func (u *User) Close() error { return u.own.Close() }
 
-// The defaults of [UserOptions], as in the published design.
+// The defaults of UserOptions, as in the published design.
 const (
-	DefaultSystemResults = 3
-	DefaultUserResults   = 5
+	defaultSystemResults = 3
+	defaultUserResults   = 5
 )
 
 // UserOptions configure a [User]. The zero value is a user without servers. Users
@@ -162,8 +162,7 @@ type UserOptions struct {
 	// both, which replaces [RankingOptions.Results] and
 	// [JustInTimeOptions.Results] for this user.
 	//
-	// If zero, they default to [DefaultSystemResults] and
-	// [DefaultUserResults]. If negative, there is no such limit, and
+	// If zero, they default to 3 and 5. If negative, there is no such limit, and
 	// [RankingOptions.Results] is used in the sum.
 	SystemResults int
 	UserResults   int
@@ -238,7 +237,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		opts: m.opts, handler: m.handler, indexer: m.indexer, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, validators: m.validators, recorder: m.recorder,
 		below: m.scope, owner: &owner{id}, user: user{id: id, access: rules.Access(o.Access.clone()), most: make(map[*owner]int)},
 	}}
-	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
+	results := u.limitResults(m.owner, o.SystemResults, defaultSystemResults) + u.limitResults(u.owner, o.UserResults, defaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), needs.Clone(o.Needs), o.Registry, o.Hooks
 	u.opts.Cache, u.opts.TrustStore = foreign.Guarded(o.Cache, "UserOptions.Cache", maxStoring), foreign.Guarded(o.TrustStore, "UserOptions.TrustStore", maxStoring)
