@@ -19,6 +19,19 @@ import (
 // A BridgeTool is one tool of an MCP server as a callable Go value. It is
 // immutable and may be used concurrently. Compare tools by name, not by pointer:
 // a [Registry] may get several copies of one tool.
+//
+// A server can say in a tool's _meta how clients should offer it:
+//
+//	{"name": "edit_file", …, "_meta": {
+//		"anthropic/alwaysLoad": true,
+//		"anthropic/searchHint": "patch change",
+//		"mcphybrid/needs": ["read_file"]}}
+//
+// The first asks for the tool to be inline: up to five such tools of a server rank
+// before all others except pins, and count towards the limits on inline tools. The
+// second has further words by which a search finds it. Published clients understand
+// these two as well. The third names other tools of the server that this one needs, by
+// their own names, at most 32: see [Options.Needs].
 type BridgeTool struct {
 	name    string // registered
 	def     *definition
@@ -179,26 +192,6 @@ func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.El
 	}
 	return defs, problems, ignored, nil
 }
-
-// A server can set these members of a tool's _meta to say how clients should
-// offer the tool. Published clients understand them too:
-//
-//	{"name": "open_ticket", …, "_meta": {"anthropic/alwaysLoad": true, "anthropic/searchHint": "bug incident"}}
-const (
-	// AlwaysLoadKey, if true, asks for the tool to be inline. Up to five such
-	// tools of a server rank before all other tools except pins. They count
-	// towards the limits on inline tools.
-	AlwaysLoadKey = "anthropic/alwaysLoad"
-
-	// SearchHintKey holds further words by which search finds the tool.
-	SearchHintKey = "anthropic/searchHint"
-)
-
-// NeedsKey is a member of a tool's _meta. With it a server lists which of its
-// other tools this one needs, by their own names, at most 32:
-//
-//	{"name": "edit_file", …, "_meta": {"mcphybrid/needs": ["read_file"]}}
-const NeedsKey = "mcphybrid/needs"
 
 // maxNeeds is how many needed tools are activated with a tool. One tool of a server
 // must not activate half the catalog.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/needs"
 )
@@ -163,8 +164,8 @@ type Options struct {
 	// activated too, even if the tool itself is inline. The tool does its work
 	// without those that are not there or not permitted.
 	//
-	// [ServerConfig.Needs] says so by the tools' own names, and by [NeedsKey] a
-	// server of its own tools; what is said here comes first.
+	// [ServerConfig.Needs] says so by the tools' own names, and by "mcphybrid/needs" a
+	// server of its own tools (see [BridgeTool]); what is said here comes first.
 	// [Manager.Problems] reports keys that match nothing, names that are not there,
 	// cycles, and what is malformed.
 	Needs map[string][]string
@@ -199,10 +200,10 @@ type Options struct {
 	// servers are told that they can't ask.
 	Ask ask.Options
 
-	// Enricher, if not nil, is asked in the background for [Hints] on each tool
+	// Enricher, if not nil, is asked in the background for hints on each tool
 	// that comes into the catalog. EnrichTimeout is how long one lookup may take;
 	// it defaults to 5 seconds.
-	Enricher      Enricher
+	Enricher      hints.Enricher
 	EnrichTimeout time.Duration
 
 	// Skills are what [Manager.SetSkills] is given first, in the order in which
@@ -278,7 +279,7 @@ type Options struct {
 	// background, and by [Manager.Close]. If its store is a [PartStore] too, a save writes
 	// about what has changed, else what all servers list. Several Managers may share a
 	// [SharedStore]: it has the names and servers of all, and of each server the newest
-	// lists. [Manager.RefreshCache] takes them. What nobody lists for 30 days is removed.
+	// lists. [Manager.Refresh] takes them. What nobody lists for 30 days is removed.
 	Cache Store
 
 	// Trust says what becomes of a tool whose definition changes after it was

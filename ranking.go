@@ -3,7 +3,7 @@ package mcphybrid
 import (
 	"sync"
 
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/enrich"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -113,7 +113,7 @@ func (x *indexer) index(prev ranker, n int, plainText func(doc int) string, docu
 }
 
 // ofTools returns an index of tools with their hints. It reuses the work of prev.
-func (x *indexer) ofTools(prev ranker, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) ranker {
+func (x *indexer) ofTools(prev ranker, tools []*BridgeTool, known func(*BridgeTool) *enrich.Known) ranker {
 	return x.index(prev, len(tools),
 		func(doc int) string { return tools[doc].plainText(known(tools[doc])) },
 		func(doc int) *search.Document { return tools[doc].document(known(tools[doc])) })

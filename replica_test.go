@@ -254,8 +254,7 @@ func slowly(release chan struct{}) ServerConfig {
 
 // callsOf returns how often tools of a server were called.
 func callsOf(m *Manager, server string) int {
-	i := slices.IndexFunc(m.ServerStats(), func(s ServerStats) bool { return s.Name == server })
-	return m.ServerStats()[i].Usage.Calls
+	return figuresOf(m)[server].Usage.Calls
 }
 
 // A call of a shown tool waits for its server, if that is configured here. So does

@@ -12,6 +12,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/scan"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // A User has servers and tools of its own on top of those of the Manager, the
@@ -83,32 +85,25 @@ func (u *User) AwaitServers(ctx context.Context, state json.RawMessage) error {
 // Servers returns the status of the user's servers: see [Manager.Servers].
 func (u *User) Servers() []ServerStatus { return u.own.Servers() }
 
-// ServerStats returns call figures for the user's servers: see
-// [Manager.ServerStats].
-func (u *User) ServerStats() []ServerStats { return u.own.ServerStats() }
-
 // Problems returns the problems of the user's tools that do not keep them from
 // working: see [Manager.Problems].
 func (u *User) Problems() []error { return u.own.Problems() }
 
 // Marks returns suspicious text in the definitions of the user's tools: see
 // [Manager.Marks].
-func (u *User) Marks() []ToolMarks { return u.own.Marks() }
+func (u *User) Marks() map[string][]scan.Mark { return u.own.Marks() }
 
 // Accept releases a changed tool of the user for use: see [Manager.Accept].
 func (u *User) Accept(server, tool, hash string) error { return u.own.Accept(server, tool, hash) }
 
-// RefreshCache is [Manager.RefreshCache] for [UserOptions.Cache].
-func (u *User) RefreshCache() error { return u.own.RefreshCache() }
-
-// RefreshTrust is [Manager.RefreshTrust] for [UserOptions.TrustStore].
-func (u *User) RefreshTrust() error { return u.own.RefreshTrust() }
+// Refresh is [Manager.Refresh] for the stores of [UserOptions].
+func (u *User) Refresh() error { return u.own.Refresh() }
 
 // Watch is [Manager.Watch] for the user.
 func (u *User) Watch() { u.own.Watch() }
 
 // Snapshot is [Manager.Snapshot] for the user.
-func (u *User) Snapshot(session int) (*Snapshot, error) { return u.own.Snapshot(session) }
+func (u *User) Snapshot(session int) (snapshot.Manager, error) { return u.own.Snapshot(session) }
 
 // Close stops the user's servers and empties the user's sessions. The system and
 // the other users go on. The vectors of the user's tools stay in the

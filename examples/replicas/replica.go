@@ -81,8 +81,8 @@ func runReplica(storeURL, deskURL string) error {
 	if err := mgr.Start(ctx); err != nil {
 		return err
 	}
-	go follow(ctx, cache, mgr.RefreshCache)
-	go follow(ctx, trust, mgr.RefreshTrust)
+	go follow(ctx, cache, mgr.Refresh)
+	go follow(ctx, trust, mgr.Refresh)
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
