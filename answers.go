@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -125,7 +124,7 @@ func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 // callable returns the registered names of the inline and active tools that query
 // names. They need no search.
 func (v *view) callable(query string) []string {
-	names, _ := names.Asked(query)
+	names, _ := queryNames(query)
 	var callable []string
 	for _, t := range slices.Concat(v.inline, v.active) {
 		if slices.Contains(names, t.name) || slices.Contains(names, t.def.Own) {
@@ -189,7 +188,7 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 // in the order given.
 func (v *view) findSkills(query string, n int) []*skill {
 	var found []*skill
-	names, only := names.Asked(query)
+	names, only := queryNames(query)
 	for _, name := range names {
 		if sk := v.skill(name); sk != nil && !slices.Contains(found, sk) {
 			found = append(found, sk)
@@ -239,7 +238,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	tools, missing := v.toolsOf(sk)
 	var without []string
 	if v.disclosure != ByBridge {
-		callable, full := s.activate(s.withNeeded(tools))
+		callable, full := s.activate(s.view().withNeeded(tools))
 		tools = slices.DeleteFunc(tools, func(name string) bool { return !isNamed(callable, name) })
 		if mayUse(v.rights, CallToolName) {
 			without = namesOf(full)
