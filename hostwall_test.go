@@ -20,6 +20,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,7 +112,7 @@ func reads(h *tryingHost) {
 		s.Explain("chore", "mcp_a__tool_009")
 		hintsOf(s, "mcp_a__tool_009")
 		s.Find(context.Background(), "chore", SearchOptions{By: ByWords})
-		_, _ = s.Export(FormatAnthropic)
+		_, _ = s.Export(provider.Anthropic)
 	}
 }
 
