@@ -93,8 +93,11 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 // there, less and less often if that happens all the time.
 //
 // If one store can't be read, nothing of it has changed, and the other is read all the
-// same. The error joins those of both.
+// same. The error joins those of both. After [Manager.Close] it is [ErrClosed].
 func (m *Manager) Refresh() error {
+	if m.life.Err() != nil {
+		return prefixed(ErrClosed, "")
+	}
 	return prefixed(errors.Join(m.refreshTrust(), m.refreshCache()), "")
 }
 
