@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -126,7 +125,7 @@ func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 // callable returns the registered names of the inline and active tools that query
 // names. They need no search.
 func (v *view) callable(query string) []string {
-	names, _ := names.Asked(query)
+	names, _ := queryNames(query)
 	var callable []string
 	for _, t := range slices.Concat(v.inline, v.active) {
 		if slices.Contains(names, t.name) || slices.Contains(names, t.def.Own) {
@@ -204,7 +203,7 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 // in the order given.
 func (v *view) findSkills(query string, n int) []*skill {
 	var found []*skill
-	names, only := names.Asked(query)
+	names, only := queryNames(query)
 	for _, name := range names {
 		if sk := v.skill(name); sk != nil && !slices.Contains(found, sk) {
 			found = append(found, sk)
@@ -254,7 +253,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	tools, missing := v.toolsOf(sk)
 	var without []string
 	if v.disclosure != ByBridge {
-		callable, full := s.activate(s.withNeeded(tools))
+		callable, full := s.activate(s.view().withNeeded(tools))
 		tools = slices.DeleteFunc(tools, func(name string) bool { return !isNamed(callable, name) })
 		if mayUse(v.rights, CallToolName) {
 			without = namesOf(full)

@@ -129,7 +129,7 @@ func (m *Manager) sync() {
 	attached, users := slices.Clone(m.attached), m.users.list()
 	m.mu.Unlock()
 	for _, s := range attached {
-		s.registrar.Sync()
+		s.registrar.sync()
 	}
 	for _, u := range users {
 		u.forgetPartitions()

@@ -15,10 +15,8 @@ import (
 	"weak"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
-	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -114,20 +112,20 @@ func checkList(s *Session, v *view, list []shown) error {
 	if v.ended || s.Disclosure() == ByBridge || !mayUse(v.rights, SearchToolName) {
 		return nil
 	}
-	all, of := room.Use{}, make(map[origin]room.Use)
+	all, of := listUse{}, make(map[origin]listUse)
 	for _, e := range list {
 		if e.place == asTool {
 			tokens := v.scope.toolTokens(e.tool)
 			u := of[e.tool.origin()]
-			all, of[e.tool.origin()] = room.Use{Items: all.Items + 1, Tokens: all.Tokens + tokens}, room.Use{Items: u.Items + 1, Tokens: u.Tokens + tokens}
+			all, of[e.tool.origin()] = listUse{items: all.items + 1, tokens: all.tokens + tokens}, listUse{items: u.items + 1, tokens: u.tokens + tokens}
 		}
 	}
 	l := v.policy.list
-	if all.Items > l.Items || all.Tokens > l.Tokens {
+	if all.items > l.items || all.tokens > l.tokens {
 		return fmt.Errorf("the list has %+v, the limits are %+v", all, l)
 	}
 	for from, u := range of {
-		if u.Items > l.ItemsEach || u.Tokens > l.TokensEach {
+		if u.items > l.itemsEach || u.tokens > l.tokensEach {
 			return fmt.Errorf("the list has %+v of server %q, the limits are %+v", u, from.server, l)
 		}
 	}
@@ -204,12 +202,12 @@ func checkBounds(m *Manager) error {
 	if all > limits.MaxCatalog || all != counted {
 		return fmt.Errorf("the servers' tools have %d bytes, counted as %d", all, counted)
 	}
-	if gone := len(m.cur.Load().gone); gone > history.MaxLeft {
+	if gone := len(m.cur.Load().removed); gone > maxRemovedTools {
 		return fmt.Errorf("%d tools that have left are remembered", gone)
 	}
 	for _, s := range attached {
 		for _, t := range s.view().inline {
-			if n := s.registrar.Held(t.name); n > 100 { // as many goroutines may be at it
+			if n := s.registrar.copies(t.name); n > 100 { // as many goroutines may be at it
 				return fmt.Errorf("%d copies of %s are remembered", n, t.name)
 			}
 		}
@@ -424,7 +422,7 @@ func checkCatalog(c *catalog) error {
 			return fmt.Errorf("%s is held back, and in the catalog", name)
 		}
 	}
-	for t, needs := range c.needs {
+	for t, needs := range c.dependencies {
 		for i, n := range append(slices.Clip(needs), t) {
 			if c.tool(n.name) != n || slices.Contains(needs[:i], n) {
 				return fmt.Errorf("%s needs %v", t.name, toolNames(needs))
@@ -458,8 +456,8 @@ func checkCatalog(c *catalog) error {
 // or nil. Nobody else may use them at the same time.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
-	offered := (&registered{s}).Offer()
-	for _, t := range offered {
+	callable := s.callable()
+	for _, t := range callable {
 		want = append(want, t.Name())
 	}
 	for _, t := range r.List() {
@@ -470,7 +468,7 @@ func checkRegistry(s *Session, r *ToolRegistry) error {
 	if !slices.Equal(want, got) {
 		return fmt.Errorf("the registry holds %v, the session offers %v", got, want)
 	}
-	if groups := (&registered{s}).Groups(offered); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
+	if groups := groupsOf(callable); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
 		return fmt.Errorf("the registry has the groups %v, want %v", r.groups, groups)
 	}
 	return nil

@@ -346,7 +346,7 @@ func (m *Manager) Close() error {
 
 		m.forgetPartitions()
 		for _, s := range attached {
-			s.registrar.Close()
+			s.registrar.close()
 		}
 		var wg sync.WaitGroup
 		for _, u := range users {
@@ -392,10 +392,10 @@ func (m *Manager) attach(s *Session) {
 	}
 	m.mu.Unlock()
 	if !closed {
-		s.registrar.Open(s.ActivateToolIfDeferred)
+		s.registrar.open(s.ActivateToolIfDeferred)
 	}
 	if !closed && m.life.Err() != nil { // Close ran in the meantime
-		s.registrar.Close()
+		s.registrar.close()
 	}
 }
 
@@ -407,7 +407,7 @@ func (m *Manager) closed(s *Session) {
 	m.mu.Lock()
 	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
 	m.mu.Unlock()
-	s.registrar.Close()
+	s.registrar.close()
 }
 
 // Default returns the default session. It exists from [NewManager] to

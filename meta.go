@@ -231,7 +231,7 @@ func (s *Session) fit(r *mcp.CallToolResult) *mcp.CallToolResult {
 	}
 	s.mu.Unlock()
 	if first && s.registrar != nil {
-		s.registrar.Sync() // registers the page tool
+		s.registrar.sync() // registers the page tool
 	}
 	return cut
 }

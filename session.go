@@ -9,8 +9,7 @@ import (
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/ask"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
-	"github.com/mcphybrid/mcphybrid/internal/registrar"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
@@ -25,13 +24,13 @@ const maxLabel = 200
 // what the model was shown. Its methods may be called concurrently. A method that
 // only reads never waits for a registry or a server.
 type Session struct {
-	scope      *scope               // shared with other sessions
-	rights     rules.Rights         // fixed at creation
-	asked      *wishes              // fixed at creation
-	disclosure atomic.Int32         // the Disclosure; Automatic until the first Turn
-	skills     rules.Rights         // to skills, by name; fixed at creation
-	registrar  *registrar.Registrar //  nil without a registry
-	caller     *desk.Caller         // of its calls; fixed at creation
+	scope      *scope         // shared with other sessions
+	rights     rules.Rights   // fixed at creation
+	asked      *wishes        // fixed at creation
+	disclosure atomic.Int32   // the Disclosure; Automatic until the first Turn
+	skills     rules.Rights   // to skills, by name; fixed at creation
+	registrar  *registrar     // nil without a registry
+	caller     *broker.Caller // of its calls; fixed at creation
 
 	mu      sync.Mutex
 	seen    weak.Pointer[partition] // the one that active was last checked against; an idle session does not keep it alive
@@ -161,9 +160,9 @@ func (sc *scope) newSession(inherited, skills rules.Rights, intent string, opts 
 	if sc.below != nil { // its servers were told of other hooks
 		told = sc.below.opts.Ask.Hooks
 	}
-	s.caller = desk.NewCaller(sc.user.id, own, told)
+	s.caller = broker.NewCaller(sc.user.id, own, told)
 	if o.Registry != nil {
-		s.registrar = registrar.New(hosted{o.Registry}, &registered{s}, sc.opts.Logger)
+		s.registrar = newRegistrar(o.Registry, s, sc.opts.Logger)
 	}
 	sc.keeper.began(s)
 	return s
@@ -273,7 +272,7 @@ func (s *Session) SetIntent(intent string) {
 	s.intent = rules.CutIntent(intent)
 	s.mu.Unlock()
 	if s.registrar != nil {
-		s.registrar.Sync()
+		s.registrar.sync()
 	}
 }
 
@@ -319,74 +318,3 @@ func (s *Session) Disclosure() Disclosure { return Disclosure(s.disclosure.Load(
 // User returns the id of the user who owns the session, or "" if it is a session
 // of the system: see [Manager.NewUser].
 func (s *Session) User() string { return s.scope.user.id }
-
-// A registered is a session as seen by the registrar of its registry.
-type registered struct{ s *Session }
-
-// Offer returns what belongs in the session's registry, which is callable: the inline
-// tools, the meta tools and the active tools.
-func (r *registered) Offer() (tools []registrar.Tool) {
-	v := r.s.view()
-	tools = make([]registrar.Tool, 0, len(v.inline)+int(metaKinds)+len(v.active))
-	for _, t := range v.inline {
-		tools = append(tools, t)
-	}
-	for _, t := range r.s.metaTools(v) {
-		tools = append(tools, t)
-	}
-	for _, t := range v.active {
-		tools = append(tools, t)
-	}
-	return tools
-}
-
-// Groups returns the groups of these tools.
-func (r *registered) Groups(offered []registrar.Tool) map[string][]string {
-	groups := make(map[string][]string)
-	for _, t := range offered {
-		if b, ok := t.(*BridgeTool); ok {
-			of := GroupServer + b.def.Server
-			groups[GroupAll], groups[of] = append(groups[GroupAll], b.name), append(groups[of], b.name)
-		}
-	}
-	return groups
-}
-
-// Offered returns the tool that belongs in the session's registry under name,
-// or nil.
-func (r *registered) Offered(name string) registrar.Tool {
-	v := r.s.view()
-	if t := r.s.metaNamed(v, name); t != nil {
-		return t
-	}
-	if t, p := v.lookup(name); p == inline || v.isActive(name) {
-		return t
-	}
-	return nil
-}
-
-// Known returns the tool with that name if the session may use it, or nil.
-func (r *registered) Known(name string) registrar.Tool {
-	if t, _ := r.s.view().lookup(name); t != nil {
-		return t
-	}
-	return nil
-}
-
-// Copy returns a copy of t, whose calls go through the session.
-func (r *registered) Copy(t registrar.Tool) registrar.Tool {
-	switch t := t.(type) {
-	case *BridgeTool:
-		return t.copyFor(r.s.Call)
-	case metaTool:
-		return &metaTool{r.s, t.kind}
-	}
-	return t // never reached: a session offers no other types
-}
-
-// A hosted registry is the host's, as the registrar sees it.
-type hosted struct{ Registry }
-
-func (h hosted) Register(t registrar.Tool)              { h.Registry.Register(t.(Tool)) }
-func (h hosted) Unregister(t registrar.Tool)            { h.Registry.Unregister(t.(Tool)) }
-func (h hosted) Get(name string) (registrar.Tool, bool) { return h.Registry.Get(name) }

@@ -201,7 +201,7 @@ func (w *riot) run() {
 	require.NoError(t, check(w.m, w.sessions...))
 	for _, s := range w.sessions {
 		if s.registrar != nil {
-			assert.NoError(t, checkRegistry(s, s.registrar.Registry().(hosted).Registry.(*ToolRegistry)))
+			assert.NoError(t, checkRegistry(s, s.registrar.reg.(*ToolRegistry)))
 		}
 	}
 	for i := range w.servers {
