@@ -16,7 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/stores/natsstore"
 	"github.com/nats-io/nats.go"
 )
@@ -56,7 +56,7 @@ const maxStore = 2 * time.Second
 // A replica answers turns. It keeps nothing of a conversation between them.
 type replica struct {
 	mgr      *mcphybrid.Manager
-	sessions shared.Sessions
+	sessions store.Sessions
 }
 
 // runReplica answers turns over HTTP until its input ends. It prints its address.
@@ -68,13 +68,13 @@ func runReplica(storeURL, deskURL string) error {
 		return err
 	}
 	defer nc.Close()
-	store, err := opened(nc)
+	engine, err := opened(nc)
 	if err != nil {
 		return err
 	}
-	cache, trust := store.Document("cache"), store.Document("trust")
+	cache, trust := engine.Document("cache"), engine.Document("trust")
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		Inline: mcphybrid.InlineOptions{Max: 10}, Cache: cache, TrustStore: trust, StateParts: store.Parts(), Usage: &mcphybrid.UsageOptions{Store: store.Document("usage")},
+		Inline: mcphybrid.InlineOptions{Max: 10}, Cache: cache, TrustStore: trust, StateParts: engine.Parts(), Usage: &mcphybrid.UsageOptions{Store: engine.Document("usage")},
 		Servers: []mcphybrid.ServerConfig{{Name: "desk", URL: deskURL}},
 	})
 	defer mgr.Close()
@@ -88,7 +88,7 @@ func runReplica(storeURL, deskURL string) error {
 	if err != nil {
 		return err
 	}
-	r := &replica{mgr, store.Sessions()}
+	r := &replica{mgr, engine.Sessions()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /turn", r.serveTurn)
 	mux.HandleFunc("GET /conversation", r.serveConversation)
@@ -108,17 +108,17 @@ func runReplica(storeURL, deskURL string) error {
 func opened(nc *nats.Conn) (*natsstore.Store, error) {
 	for until := time.Now().Add(time.Minute); ; {
 		ctx, cancel := context.WithTimeout(context.Background(), maxStore)
-		store, err := natsstore.Open(ctx, nc, nil)
+		engine, err := natsstore.Open(ctx, nc, nil)
 		cancel()
 		if err == nil || time.Now().After(until) {
-			return store, err
+			return engine, err
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
 // follow keeps the Manager in step with what other replicas store.
-func follow(ctx context.Context, d shared.Document, refresh func() error) {
+func follow(ctx context.Context, d store.Watched, refresh func() error) {
 	_ = d.Watch(ctx, func() {
 		if err := refresh(); err != nil {
 			log.Print(err)
@@ -188,7 +188,7 @@ func (r *replica) answer(ctx context.Context, t turn) (*reply, error) {
 		if err = r.put(ctx, t.Conversation, c, revision); err == nil {
 			return &reply{c.Messages[t.Number], time.Since(begun) - called, retries}, nil
 		}
-		if !errors.Is(err, shared.ErrConflict) {
+		if !errors.Is(err, store.ErrConflict) {
 			return nil, err
 		}
 	}
@@ -199,7 +199,7 @@ func (r *replica) load(ctx context.Context, id string) (*conversation, uint64, e
 	defer cancel()
 	c := new(conversation)
 	state, revision, err := r.sessions.Get(ctx, id)
-	if errors.Is(err, shared.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return c, 0, nil
 	}
 	if err == nil {
