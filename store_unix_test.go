@@ -14,7 +14,7 @@ import (
 
 // A pipe in the place of a stored file is no document. Nobody waits for a writer. A
 // Manager overwrites nothing that it can't read, and Save puts a file in its place.
-func TestFileStoreIsAPipe(t *testing.T) {
+func TestFileIsAPipe(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cache")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))

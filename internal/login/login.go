@@ -83,7 +83,7 @@ func New(cfg Config) *Account {
 }
 
 // Close ends requests for tokens. It waits for the host's store, but not for long if
-// that is [Guarded].
+// package guard guards it.
 func (a *Account) Close() {
 	a.mu.Lock()
 	a.closed = true
