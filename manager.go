@@ -16,6 +16,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/snapshot"
@@ -78,7 +79,7 @@ func NewManager(opts *Options) *Manager {
 	}
 	o.setDefaults()
 	o.guard()
-	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), validators: new(schema.Recent), recorder: new(atomic.Pointer[recorder])}}
+	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), parts: saved.PartsOf(o.StateParts, o.Logger), validators: new(schema.Recent), recorder: new(atomic.Pointer[recorder])}}
 	m.indexer = newIndexer(&m.opts.Search)
 	for _, name := range metaNames {
 		if rules.MatchAny(o.Access.Deny, name) {
@@ -325,7 +326,7 @@ func (m *Manager) Problems() []error {
 // always returns nil.
 //
 // Close waits for some of the host's code, and would wait for itself if it were
-// called there: by a method of a [Registry] or a [Store], by the [Options.Logger], by
+// called there: by a method of a [Registry] or a [store.Document], by the [Options.Logger], by
 // [SemanticOptions.Progress], or by Dimensions of an embedder. These must leave it to
 // a new goroutine. All other code may call Close. The caller must not hold a lock that
 // a registry needs.

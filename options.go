@@ -11,7 +11,9 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/hints"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // Defaults of [Options]. The doc of each field says its default.
@@ -240,9 +242,9 @@ type Options struct {
 	MaxState int
 
 	// StateParts keeps what states have in common, so that they are small: see
-	// [Session.Save] and [FileParts]. All processes that restore a state must share
+	// [Session.Save] and [store.FileParts]. All processes that restore a state must share
 	// it. If nil, each state has all itself. Users share it.
-	StateParts PartStore
+	StateParts store.Parts
 
 	// Middleware wraps every call of a tool, the first outermost.
 	Middleware []Middleware
@@ -275,28 +277,28 @@ type Options struct {
 	// first call of one of its tools or, if they were listed longer ago than
 	// [ServerLimits.Refresh], in the background; how its tools have changed since
 	// is then published like any change. Changes are saved within a second, in the
-	// background, and by [Manager.Close]. If its store is a [PartStore] too, a save writes
+	// background, and by [Manager.Close]. If it is [store.Parts] too, a save writes
 	// about what has changed, else what all servers list. Several Managers may share a
-	// [SharedStore]: it has the names and servers of all, and of each server the newest
+	// [store.Shared]: it has the names and servers of all, and of each server the newest
 	// lists. [Manager.Refresh] takes them. What nobody lists for 30 days is removed.
-	Cache Store
+	Cache store.Document
 
 	// Trust says what becomes of a tool whose definition changes after it was
 	// first seen. TrustStore keeps what tools are known to be; without one it is
 	// known for as long as the Manager lives. Several Managers may share one: what
 	// a person accepted last counts, else what one of them saw first. Unless
-	// it is a [SharedStore], what they save in the same moment may be lost, until the
+	// it is a [store.Shared], what they save in the same moment may be lost, until the
 	// one that saved it saves again. If TrustStore can't be loaded, it is never
 	// written, and if Trust holds tools back, no server is started.
 	//
 	// If Trust is empty, it is [TrustWarn].
 	Trust      TrustPolicy
-	TrustStore Store
+	TrustStore store.Document
 
-	// TokenStore keeps the tokens of logins: see [FileTokens]. If nil, they are
+	// TokenStore keeps the tokens of logins: see [store.FileTokens]. If nil, they are
 	// known for as long as the Manager lives. Users share it; each has keys of its
 	// own.
-	TokenStore TokenStore
+	TokenStore store.Tokens
 
 	// OpenURL shows the user a page for [Manager.Login], which fails without it. It
 	// may return the address to which the page sent the browser in the end, with
@@ -434,7 +436,10 @@ func (o *Options) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.TokenStore = login.Guarded(o.TokenStore, "Options.TokenStore")
+	if o.TokenStore == nil {
+		o.TokenStore = new(login.Memory)
+	}
+	o.TokenStore = guard.Tokens(o.TokenStore, "Options.TokenStore")
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // InlineOptions say which tools are inline: the first, or with
@@ -88,8 +89,8 @@ func (o *JustInTimeOptions) setDefaults() {
 // [Manager.Reorder].
 type UsageOptions struct {
 	// Store keeps the use of each tool from one run to the next. Managers may share a
-	// [SharedStore]: the uses of all count. If nil, only this run and Counts are known.
-	Store Store
+	// [store.Shared]: the uses of all count. If nil, only this run and Counts are known.
+	Store store.Document
 
 	// Counts is the use of tools that the host knows of: numbers of calls by
 	// registered name. It is added to the stored use. Only finite positive

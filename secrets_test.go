@@ -19,6 +19,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -158,7 +159,7 @@ func TestSecrets(t *testing.T) {
 			slog.SetDefault(logger)
 			defer slog.SetDefault(standard)
 			file := filepath.Join(t.TempDir(), "cache")
-			o := Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{cfg}, Logger: logger, Cache: FileStore(file), OnEvent: LogEvents(logger, slog.LevelDebug)}
+			o := Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{cfg}, Logger: logger, Cache: store.File(file), OnEvent: LogEvents(logger, slog.LevelDebug)}
 			m := NewManager(&o)
 			defer m.Close()
 			var seen strings.Builder

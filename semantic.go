@@ -7,8 +7,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -55,7 +56,7 @@ type SemanticOptions struct {
 	// text is embedded twice. A vector that no tool needs any more is kept for 30
 	// days. The document has at most 256 MiB; if there are more vectors, those that
 	// were needed last are kept.
-	Cache Store
+	Cache store.Document
 
 	// CacheTrust is how long a start relies on the Cache for what the Store has:
 	// within that time, a start with an unchanged catalog does not ask the
@@ -107,7 +108,7 @@ func (o *SemanticOptions) setDefaults() {
 	if o.Candidates < 0 || o.Timeout < 0 || o.ServerBudget < 0 {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Candidates is %d, Timeout %v and ServerBudget %d, must not be negative", o.Candidates, o.Timeout, o.ServerBudget))
 	}
-	o.Cache = foreign.Guarded(o.Cache, "SemanticOptions.Cache", 0)
+	o.Cache = guard.Document(o.Cache, "SemanticOptions.Cache", 0)
 }
 
 // A semantic keeps a vector store up to date with the indexed tools of a catalog,

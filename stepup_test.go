@@ -21,7 +21,7 @@ import (
 
 // kept returns the documents in the desk's token store.
 func (d *loginDesk) kept() []string {
-	files, err := filepath.Glob(filepath.Join(d.store, "*.json"))
+	files, err := filepath.Glob(filepath.Join(d.folder, "*.json"))
 	require.NoError(d.t, err)
 	return files
 }

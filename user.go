@@ -10,9 +10,11 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // A User has servers and tools of its own on top of those of the Manager, the
@@ -117,7 +119,7 @@ const (
 )
 
 // UserOptions configure a [User]. The zero value is a user without servers. Users
-// must not share a [Store].
+// must not share a [store.Document].
 type UserOptions struct {
 	// Servers are the user's servers. [User.Start] connects them. They may have
 	// the same names as servers of the system.
@@ -146,9 +148,9 @@ type UserOptions struct {
 	// Cache, TrustStore and VectorCache are the user's [Options.Cache],
 	// [Options.TrustStore] and [SemanticOptions.Cache]. Without them, nothing
 	// is stored.
-	Cache       Store
-	TrustStore  Store
-	VectorCache Store
+	Cache       store.Document
+	TrustStore  store.Document
+	VectorCache store.Document
 
 	// SystemResults is the largest number of the system's tools that a search
 	// finds, and UserResults that of the user's own. Tools that the query names
@@ -228,13 +230,13 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		return nil, fmt.Errorf("mcphybrid: user %.100q: %w", id, err)
 	}
 	u := &Manager{system: m, scope: &scope{
-		opts: m.opts, handler: m.handler, indexer: m.indexer, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, validators: m.validators, recorder: m.recorder,
+		opts: m.opts, handler: m.handler, indexer: m.indexer, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, parts: m.parts, validators: m.validators, recorder: m.recorder,
 		below: m.scope, owner: &owner{id}, user: user{id: id, access: rules.Access(o.Access.clone()), most: make(map[*owner]int)},
 	}}
 	results := u.limitResults(m.owner, o.SystemResults, defaultSystemResults) + u.limitResults(u.owner, o.UserResults, defaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry, o.Hooks
-	u.opts.Cache, u.opts.TrustStore = foreign.Guarded(o.Cache, "UserOptions.Cache", maxStoring), foreign.Guarded(o.TrustStore, "UserOptions.TrustStore", maxStoring)
+	u.opts.Cache, u.opts.TrustStore = guard.Document(o.Cache, "UserOptions.Cache", guard.MaxCall), guard.Document(o.TrustStore, "UserOptions.TrustStore", guard.MaxCall)
 	u.opts.Usage = nil // the record is of the system's tools
 	u.opts.Logger = m.opts.Logger.With("user", id)
 	if jit := m.opts.JustInTime; jit != nil {
@@ -242,7 +244,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	}
 	if so := m.opts.Semantic; so != nil {
 		own := *so
-		own.Scope, own.Cache, own.Progress = so.userScope(id), foreign.Guarded(o.VectorCache, "UserOptions.VectorCache", 0), nil
+		own.Scope, own.Cache, own.Progress = so.userScope(id), guard.Document(o.VectorCache, "UserOptions.VectorCache", 0), nil
 		u.opts.Semantic = &own
 	}
 	u.begin(m.life)

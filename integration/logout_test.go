@@ -25,7 +25,7 @@ type login struct {
 
 // login returns the login at an address, or an empty one.
 func (h *loginHost) login(address string) (found login) {
-	files, err := filepath.Glob(filepath.Join(h.store, "*.json"))
+	files, err := filepath.Glob(filepath.Join(h.folder, "*.json"))
 	require.NoError(h.t, err)
 	for _, path := range files {
 		data, err := os.ReadFile(path)

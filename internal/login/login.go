@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // Settings say how to sign in. Each may be empty.
@@ -35,7 +36,7 @@ type Config struct {
 	Settings
 	URL   string // of the server
 	Key   string // of the account in Store
-	Store Store
+	Store store.Tokens
 	HTTP  http.RoundTripper // for requests to the authorization server; an *http.Transport is the account's own
 	Log   *slog.Logger
 }
@@ -82,7 +83,7 @@ func New(cfg Config) *Account {
 }
 
 // Close ends requests for tokens. It waits for the host's store, but not for long if
-// that is [Guarded].
+// package guard guards it.
 func (a *Account) Close() {
 	a.mu.Lock()
 	a.closed = true

@@ -69,7 +69,7 @@ var Imports = map[string]string{
 	"slog":      "log/slog",
 	"time":      "time",
 	"search":    "github.com/mcphybrid/mcphybrid/search",
-	"shared":    "github.com/mcphybrid/mcphybrid/shared",
+	"store":     "github.com/mcphybrid/mcphybrid/store",
 	"vector":    "github.com/mcphybrid/mcphybrid/vector",
 	"debug":     "github.com/mcphybrid/mcphybrid/debug",
 	"mcphybrid": "github.com/mcphybrid/mcphybrid",

@@ -20,12 +20,13 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/version"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 type gatewayOptions struct {
 	servers  []mcphybrid.ServerConfig
-	cache    mcphybrid.Store
-	tokens   mcphybrid.TokenStore
+	cache    store.Document
+	tokens   store.Tokens
 	follow   []string         // names of clients
 	ask      bool             // servers may ask clients
 	logLevel mcp.LoggingLevel // the level that servers are asked for

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/toml"
 )
 
@@ -38,7 +39,7 @@ func (f *File) Load(path string) (*mcphybrid.Config, error) {
 func (f *File) Options(cfg *mcphybrid.Config) *mcphybrid.Options {
 	opts := &mcphybrid.Options{Servers: cfg.Servers, Limits: mcphybrid.ServerLimits{Reconnect: -1}}
 	if folder := f.Logins(); folder != "" {
-		opts.TokenStore = mcphybrid.FileTokens(folder)
+		opts.TokenStore = store.FileTokens(folder)
 	}
 	return opts
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/toml"
 )
 
@@ -38,11 +39,11 @@ func (s *Sources) Load(log *slog.Logger) (*mcphybrid.Config, error) {
 }
 
 // TokenStore returns where logins are kept, or nil for nowhere.
-func (s *Sources) TokenStore() mcphybrid.TokenStore {
+func (s *Sources) TokenStore() store.Tokens {
 	if s.Logins == "" {
 		return nil
 	}
-	return mcphybrid.FileTokens(s.Logins)
+	return store.FileTokens(s.Logins)
 }
 
 // StartTimeout is long enough for a launcher such as npx to download a server before

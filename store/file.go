@@ -1,8 +1,8 @@
-// Package document says where one document is kept from one run of a program to
-// the next, and keeps it in a file. It also locks files between processes.
-package document
+package store
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,29 +12,23 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/locks"
 )
 
-// A Store keeps one document. Load returns nil if there is none.
-type Store interface {
-	Load() ([]byte, error)
-	Save(data []byte) error
-}
-
-const (
-	maxBytes = 256 << 20 // enough for the vectors of many thousand tools
-	tooLarge = "mcphybrid: the document of %s has more than 256 MiB"
-)
-
-// ErrNoPath is the error of a [File] or a [Folder] whose path is empty.
-var ErrNoPath = errors.New("mcphybrid: the path is empty")
-
-// A File is the path of a file that is a [Store]. Hosts read its errors.
+// A File is the path of a file that is a [Shared] document of at most 256 MiB. The file's
+// folder must exist. It is [Parts], too: files in a folder whose name has .parts at the end.
+// Only the owner may read or write them (mode 0600).
 type File string
 
-// Load implements [Store].
+const tooLarge = "mcphybrid: the document of %s has more than 256 MiB"
+
+var errNoPath = errors.New("mcphybrid: the path is empty")
+
+// Load implements [Document]. It reads only a regular file.
 func (s File) Load() (data []byte, err error) {
 	if s == "" {
-		return nil, ErrNoPath
+		return nil, errNoPath
 	}
 	info, err := os.Stat(string(s)) // to open a pipe would wait for who writes to it
 	if err == nil && info.Mode().IsRegular() {
@@ -43,7 +37,7 @@ func (s File) Load() (data []byte, err error) {
 			defer f.Close()
 			info, err = f.Stat() // another process may have replaced the file
 		}
-		if err == nil && info.Size() <= maxBytes {
+		if err == nil && info.Size() <= MaxDocument {
 			data = make([]byte, info.Size())
 			_, err = io.ReadFull(f, data)
 		}
@@ -55,24 +49,72 @@ func (s File) Load() (data []byte, err error) {
 		return nil, fmt.Errorf("mcphybrid: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("mcphybrid: %s is not a regular file", s)
-	case info.Size() > maxBytes:
+	case info.Size() > MaxDocument:
 		return nil, fmt.Errorf(tooLarge, s)
 	}
 	return data, nil
 }
 
-// Save implements [Store]. A crash leaves either the old or the new document.
+// Save implements [Document]. A crash leaves either the old or the new document. If several
+// processes call it at once, the last one wins. It replaces the file, even if that is a
+// symbolic link.
 func (s File) Save(data []byte) error {
 	removeStale(filepath.Dir(string(s)), filepath.Base(string(s)))
 	removeStale(string(s.parts()), "")
 	return s.write(data)
 }
 
+// Update implements [Shared]. It locks the file by another one, whose name has .lock at the
+// end. On a system that has no locks, processes must not call it at once.
+func (s File) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	if s == "" {
+		return errNoPath
+	}
+	unlock, err := locks.File(ctx, string(s)+".lock")
+	switch {
+	case err == nil:
+		defer unlock()
+	case !errors.Is(err, errors.ErrUnsupported):
+		return fmt.Errorf("mcphybrid: locking %s: %w", s, err)
+	}
+	return s.change(change)
+}
+
+// change is [File.Update] without the lock, for a caller that holds it.
+func (s File) change(change func([]byte) ([]byte, error)) error {
+	old, err := s.Load()
+	if err != nil {
+		return err
+	}
+	changed, err := change(old)
+	switch {
+	case err != nil || bytes.Equal(old, changed):
+		return err
+	case changed == nil:
+		return s.remove()
+	}
+	return s.Save(changed)
+}
+
+// parts returns the parts that belong to the file.
+func (s File) parts() FileParts {
+	if s == "" {
+		return ""
+	}
+	return FileParts(string(s) + ".parts")
+}
+
+// Get implements [Parts] by a folder whose name has .parts at the end.
+func (s File) Get(key string) ([]byte, error) { return s.parts().Get(key) }
+
+// Put implements [Parts] likewise. The folder of the file must exist.
+func (s File) Put(key string, part []byte) error { return s.parts().put(key, part, os.Mkdir) }
+
 func (s File) write(data []byte) error {
 	if s == "" {
-		return ErrNoPath
+		return errNoPath
 	}
-	if len(data) > maxBytes {
+	if len(data) > MaxDocument {
 		return fmt.Errorf(tooLarge, s)
 	}
 	folder, base := filepath.Dir(string(s)), filepath.Base(string(s))
@@ -97,7 +139,7 @@ func (s File) write(data []byte) error {
 // remove removes the file if it is there.
 func (s File) remove() error {
 	if s == "" {
-		return ErrNoPath
+		return errNoPath
 	}
 	if err := os.Remove(string(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("mcphybrid: %w", err)

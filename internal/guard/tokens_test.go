@@ -1,18 +1,18 @@
-package login
+package guard
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -25,12 +25,12 @@ func (f storeFunc) Update(ctx context.Context, _ string, change func([]byte) ([]
 }
 
 // What a store does wrong is an error, and never a second change or one that is late.
-func TestGuarded(t *testing.T) {
+func TestTokens(t *testing.T) {
 	t.Parallel()
-	assert.EqualError(t, Guarded((*Memory)(nil), "it").Update(t.Context(), "k", nil), "it: panic: runtime error: invalid memory address or nil pointer dereference")
-	assert.Error(t, Guarded(Files("\x00"), "it").Update(t.Context(), "k", nil))
+	assert.EqualError(t, Tokens((*login.Memory)(nil), "it").Update(t.Context(), "k", nil), "it: panic: runtime error: invalid memory address or nil pointer dereference")
+	assert.Error(t, Tokens(store.FileTokens("\x00"), "it").Update(t.Context(), "k", nil))
 	for name, test := range map[string]struct {
-		store storeFunc
+		host  storeFunc
 		calls int
 		want  string
 	}{
@@ -46,7 +46,7 @@ func TestGuarded(t *testing.T) {
 		}, 1, errCalledLate.Error()},
 	} {
 		calls := 0
-		err := Guarded(test.store, "it").Update(t.Context(), "k", func([]byte) ([]byte, error) { calls++; return nil, nil })
+		err := Tokens(test.host, "it").Update(t.Context(), "k", func([]byte) ([]byte, error) { calls++; return nil, nil })
 		assert.Equal(t, test.calls, calls, name)
 		if test.want == "" {
 			assert.NoError(t, err, name)
@@ -55,21 +55,21 @@ func TestGuarded(t *testing.T) {
 		}
 	}
 	swallows := storeFunc(func(_ context.Context, change func([]byte) ([]byte, error)) error { _, _ = change(nil); return nil })
-	err := Guarded(swallows, "it").Update(t.Context(), "k", func([]byte) ([]byte, error) { return nil, errors.New("no change") })
+	err := Tokens(swallows, "it").Update(t.Context(), "k", func([]byte) ([]byte, error) { return nil, errors.New("no change") })
 	assert.EqualError(t, err, "no change")
 	panics := func([]byte) ([]byte, error) { panic("oops") }
-	assert.Error(t, Guarded(new(Memory), "it").Update(t.Context(), "k", panics))
+	assert.Error(t, Tokens(new(login.Memory), "it").Update(t.Context(), "k", panics))
 }
 
 // A store that ignores its context is not waited for. It can't change anything later,
 // and until it returns, its key is left alone.
-func TestGuardedGivesUp(t *testing.T) {
+func TestTokensGiveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hangs, late := make(chan struct{}), make(chan error)
 		calls := 0
 		change := func([]byte) ([]byte, error) { calls++; return nil, nil }
-		g := Guarded(storeFunc(func(_ context.Context, change func([]byte) ([]byte, error)) error {
+		g := Tokens(storeFunc(func(_ context.Context, change func([]byte) ([]byte, error)) error {
 			<-hangs
 			_, err := change(nil)
 			late <- err
@@ -90,17 +90,16 @@ func TestGuardedGivesUp(t *testing.T) {
 		assert.NoError(t, g.Update(t.Context(), "k", change))
 		synctest.Wait()
 		assert.Equal(t, 1, calls)
-		assert.Empty(t, g.(*guarded).turns.keys)
 	})
 }
 
 // What a change has got may be had only once, so a store may still save it when the
 // context ends, for a time.
-func TestGuardedLetsSave(t *testing.T) {
+func TestTokensAreSaved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		takes := time.Duration(0)
-		g := Guarded(storeFunc(func(ctx context.Context, change func([]byte) ([]byte, error)) error {
+		g := Tokens(storeFunc(func(ctx context.Context, change func([]byte) ([]byte, error)) error {
 			if _, err := change(nil); err != nil {
 				return err
 			}
@@ -145,12 +144,12 @@ func TestGuardedLetsSave(t *testing.T) {
 
 // Many users of a store that hangs now and then: each change runs once at most, and
 // those that were reported are in the document.
-func TestGuardedRace(t *testing.T) {
+func TestTokensRace(t *testing.T) {
 	t.Parallel()
-	memory, hang := new(Memory), make(chan struct{})
+	memory, hang := new(login.Memory), make(chan struct{})
 	var mu sync.Mutex
 	updates := 0
-	g := Guarded(storeFunc(func(_ context.Context, change func([]byte) ([]byte, error)) error {
+	g := Tokens(storeFunc(func(_ context.Context, change func([]byte) ([]byte, error)) error {
 		mu.Lock()
 		updates++
 		n := updates
@@ -192,73 +191,4 @@ func TestGuardedRace(t *testing.T) {
 		assert.Len(t, document, len(called))
 		return document, nil
 	}))
-}
-
-// A refresh whose tokens the store does not save in time is not lost: Close gives up,
-// the account has the tokens, and the store saves them when it can.
-func TestCloseDuringSave(t *testing.T) {
-	t.Parallel()
-	memory, saving, hang, saved := new(Memory), make(chan struct{}), make(chan struct{}), make(chan error)
-	var slow sync.Once
-	a, authority := account(t, memory)
-	cfg := a.cfg
-	cfg.Store = Guarded(storeFunc(func(ctx context.Context, change func([]byte) ([]byte, error)) error {
-		err := memory.Update(context.Background(), "k", func(document []byte) ([]byte, error) {
-			changed, err := change(document)
-			slow.Do(func() { close(saving); <-hang })
-			return changed, err
-		})
-		select {
-		case <-hang:
-			saved <- err
-		default:
-		}
-		return err
-	}), "the store")
-	other := New(cfg)
-	old, err := a.Header(t.Context(), nil)
-	require.NoError(t, err)
-	got := make(chan string)
-	go func() {
-		header, err := other.Header(t.Context(), &Refusal{Header: old})
-		assert.NoError(t, err)
-		got <- header
-	}()
-	<-saving
-	other.Close()
-	fresh := <-got
-	assert.NotEqual(t, old, fresh)
-	close(hang)
-	require.NoError(t, <-saved)
-	again, err := a.Header(t.Context(), &Refusal{Header: old})
-	require.NoError(t, err)
-	assert.Equal(t, fresh, again)
-	assert.Equal(t, mcptest.Counts{Clients: 1, Refreshes: 1}, authority.Count())
-}
-
-// A client of the host's that ignores its context is not waited for either.
-func TestClientThatHangs(t *testing.T) {
-	t.Parallel()
-	store := new(Memory)
-	a, _ := account(t, store)
-	old, err := a.Header(t.Context(), nil)
-	require.NoError(t, err)
-	synctest.Test(t, func(t *testing.T) {
-		hang := make(chan struct{})
-		defer close(hang)
-		cfg := a.cfg
-		cfg.Store = Guarded(new(Memory), "the store")
-		require.NoError(t, store.Update(t.Context(), "k", func(document []byte) ([]byte, error) {
-			return document, cfg.Store.Update(t.Context(), "k", func([]byte) ([]byte, error) { return document, nil })
-		}))
-		cfg.HTTP = roundTripper(func(*http.Request) (*http.Response, error) { <-hang; return nil, errors.New("at last") })
-		other := New(cfg)
-		_, err := other.Header(t.Context(), &Refusal{Header: old})
-		assert.ErrorContains(t, err, "refreshing the token")
-		go func() { _, _ = other.Header(t.Context(), &Refusal{Header: old}) }()
-		synctest.Wait()
-		begun := time.Now()
-		other.Close()
-		assert.Equal(t, closeGrace, time.Since(begun))
-	})
 }

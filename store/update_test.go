@@ -1,4 +1,4 @@
-package document
+package store
 
 import (
 	"context"
@@ -12,38 +12,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// unshared is a Store that is no Shared.
-type unshared struct{ Store }
-
-func TestUpdate(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	for _, s := range []Store{File(filepath.Join(folder, "shared.json")), unshared{File(filepath.Join(folder, "plain.json"))}, new(mcptest.Store)} {
-		for _, want := range []string{"", "a", "b"} {
-			require.NoError(t, Update(t.Context(), s, func(document []byte) ([]byte, error) {
-				assert.Equal(t, want, string(document), "%T", s)
-				assert.Equal(t, want == "", document == nil, "%T", s)
-				return map[string][]byte{"": []byte("a"), "a": []byte("b"), "b": []byte("c")}[want], nil
-			}))
-		}
-		failed := errors.New("it is not to be read")
-		assert.ErrorIs(t, Update(t.Context(), s, func([]byte) ([]byte, error) { return []byte("x"), failed }), failed)
-		document, err := s.Load()
-		require.NoError(t, err)
-		assert.Equal(t, "c", string(document), "%T", s)
-	}
-	assert.ElementsMatch(t, []string{"plain.json", "shared.json", "shared.json.lock"}, filesIn(t, folder))
-
-	broken := &mcptest.Store{Err: errors.New("no disk")}
-	assert.EqualError(t, Update(t.Context(), broken, nil), "no disk", "what can't be read is not changed")
-}
-
-func TestUpdateFile(t *testing.T) {
+func TestFileUpdate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "trust.json")
 	to := func(data []byte) error {

@@ -1,6 +1,6 @@
 //go:build !windows && (!unix || aix || solaris)
 
-package document
+package locks
 
 import (
 	"errors"

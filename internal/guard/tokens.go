@@ -1,4 +1,4 @@
-package login
+package guard
 
 import (
 	"context"
@@ -7,36 +7,35 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/locks"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
-// Guarded returns a store that holds to the contract of [Store] whatever s does, and
-// that nobody has to wait for. Errors call s what. If s is nil, it is a new [Memory].
+// Tokens returns a store that holds to the contract of [store.Tokens] whatever t does, and
+// that nobody has to wait for. Errors call t what.
 //
 //   - change is called at most once, and does not run after Update has returned.
 //   - Update returns when ctx ends. It only waits for a change that runs, and then for
-//     [saveGrace]. s may go on; until it returns, other Updates of that key wait.
-//   - A panic of s is an error, and so is a change that s did not call.
-func Guarded(s Store, what string) Store {
-	if s == nil {
-		s = new(Memory)
-	}
-	return &guarded{of: s, what: what}
+//     [saveGrace]. t may go on; until it returns, other Updates of that key wait.
+//   - A panic of t is an error, and so is a change that t did not call.
+func Tokens(t store.Tokens, what string) store.Tokens {
+	return &tokens{of: t, what: what}
 }
 
-type guarded struct {
-	of    Store
+type tokens struct {
+	of    store.Tokens
 	what  string
-	turns turns // of the keys
+	locks locks.Keys
 }
 
 // saveGrace is how long a store may go on saving when the context ends: what it saves
 // may be the only refresh token.
 const saveGrace = 2 * time.Second
 
-func (g *guarded) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
-	end, err := g.turns.take(ctx, key)
+func (t *tokens) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	unlock, err := t.locks.Lock(ctx, key)
 	if err != nil {
-		return fmt.Errorf("waiting for %s: %w", g.what, err)
+		return fmt.Errorf("waiting for %s: %w", t.what, err)
 	}
 	c := newOnce(change)
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -50,17 +49,17 @@ func (g *guarded) Update(ctx context.Context, key string, change func([]byte) ([
 		}
 		cancel()
 	})()
-	_, err = foreign.Detached(inner, g.what, func() (struct{}, error) {
-		defer end()
-		return struct{}{}, g.of.Update(inner, key, c.call)
+	_, err = foreign.Detached(inner, t.what, func() (struct{}, error) {
+		defer unlock()
+		return struct{}{}, t.of.Update(inner, key, c.call)
 	})
 	switch called, failed := c.close(); {
 	case failed != nil:
 		return failed
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return fmt.Errorf("%s: %w", g.what, ctx.Err())
+		return fmt.Errorf("%s: %w", t.what, ctx.Err())
 	case err == nil && !called:
-		return errors.New(g.what + " returned without a call of change")
+		return errors.New(t.what + " returned without a call of change")
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package document
+package store
 
 import (
 	"io/fs"
@@ -18,17 +18,17 @@ func TestPartsInNoFolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a-file")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	err := Folder(path).Put("a", []byte("1"))
+	err := FileParts(path).Put("a", []byte("1"))
 	require.ErrorContains(t, err, "mcphybrid: ")
 	assert.NotContains(t, err.Error(), "mcphybrid: mcphybrid: ")
 }
 
 // Put makes the folders above its own, too. An empty path is not the folder that the
 // program happens to run in.
-func TestFolderOfParts(t *testing.T) {
+func TestFileParts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, folder := range []string{"a/b/c", "./d/", filepath.Join(t.TempDir(), "e", "f")} {
-		f := Folder(folder)
+		f := FileParts(folder)
 		part, err := f.Get("k")
 		require.NoError(t, err)
 		require.Nil(t, part)
@@ -45,23 +45,23 @@ func TestFolderOfParts(t *testing.T) {
 		assert.Equal(t, fs.ModeDir|0o700, info.Mode())
 	}
 	require.NoError(t, os.WriteFile("k", []byte("not ours"), 0o600))
-	for _, parts := range []Parts{Folder(""), File("")} {
+	for _, parts := range []Parts{FileParts(""), File("")} {
 		_, err := parts.Get("k")
-		assert.Equal(t, ErrNoPath, err)
-		assert.Equal(t, ErrNoPath, parts.Put("k", []byte("1")))
-		assert.Equal(t, ErrNoPath, parts.Put("k", nil))
+		assert.Equal(t, errNoPath, err)
+		assert.Equal(t, errNoPath, parts.Put("k", []byte("1")))
+		assert.Equal(t, errNoPath, parts.Put("k", nil))
 	}
 	_, err := File("").Load()
-	assert.Equal(t, ErrNoPath, err)
-	assert.Equal(t, ErrNoPath, File("").Save([]byte("1")))
-	assert.Equal(t, ErrNoPath, File("").Update(t.Context(), func([]byte) ([]byte, error) { return []byte("1"), nil }))
+	assert.Equal(t, errNoPath, err)
+	assert.Equal(t, errNoPath, File("").Save([]byte("1")))
+	assert.Equal(t, errNoPath, File("").Update(t.Context(), func([]byte) ([]byte, error) { return []byte("1"), nil }))
 	data, err := os.ReadFile("k")
 	require.NoError(t, err)
 	assert.Equal(t, "not ours", string(data))
 	assert.Equal(t, []string{"a", "d", "k"}, filesIn(t, "."))
 }
 
-func TestParts(t *testing.T) {
+func TestPartsOfAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "catalog.json")
 	s := File(path)
@@ -121,4 +121,15 @@ func TestPartsStaleFiles(t *testing.T) {
 	}
 	require.NoError(t, s.Save([]byte("x")))
 	assert.Equal(t, []string{"a", "c.x.tmp", "d.4.tmp"}, filesIn(t, path+".parts"))
+}
+
+// A key has one form only: decoders skip ends of lines.
+func TestIsKey(t *testing.T) {
+	t.Parallel()
+	key := KeyOf([]byte("a part"))
+	assert.Equal(t, "NROuGjkIbConONqmMLni8wT0G1lFIo4HQaEXpQj8Ubk", key)
+	assert.True(t, IsKey(key))
+	for _, bad := range []string{"", key[1:], key + "A", key + "\n", key[:20] + "\n" + key[20:], key[:42] + "\n", key[:42] + "/", key[:42] + "="} {
+		assert.False(t, IsKey(bad), "%q", bad)
+	}
 }
