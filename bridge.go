@@ -166,7 +166,7 @@ func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.El
 		if err == nil {
 			err = src.nameTool(book, d)
 		}
-		if err == nil && !src.tools.permitsOwn(d.names()) {
+		if err == nil && !permitsOwn(src.tools, d.names()) {
 			ignored = append(ignored, d.names())
 			continue
 		}

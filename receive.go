@@ -59,7 +59,7 @@ func (src *source) idleEntries(defs []*definition, offers []*resources.Offer, ig
 	for i := range known {
 		known[i].Within = true
 	}
-	return src.tools.idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))
+	return rules.Access(src.tools).Idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))
 }
 
 // bindCalls makes defs callable on the server of src. It keeps the *definition of a

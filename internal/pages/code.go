@@ -20,6 +20,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 )
 
 var (
@@ -29,7 +30,7 @@ var (
 	message  string    // the user's last one
 	model    Model     // the client of a model provider
 
-	cfg  *mcphybrid.Config
+	cfg  *config.File
 	opts mcphybrid.Options
 	mgr  *mcphybrid.Manager
 	sess *mcphybrid.Session
@@ -58,6 +59,7 @@ func toolResult(call ToolCall, res *mcp.CallToolResult) json.RawMessage { return
 // would be noise in each block.
 var Imports = map[string]string{
 	"ask":       "github.com/mcphybrid/mcphybrid/ask",
+	"config":    "github.com/mcphybrid/mcphybrid/config",
 	"context":   "context",
 	"errors":    "errors",
 	"fmt":       "fmt",
@@ -73,7 +75,6 @@ var Imports = map[string]string{
 	"vector":    "github.com/mcphybrid/mcphybrid/vector",
 	"debug":     "github.com/mcphybrid/mcphybrid/debug",
 	"mcphybrid": "github.com/mcphybrid/mcphybrid",
-	"toml":      "github.com/mcphybrid/mcphybrid/toml",
 	"files":     "github.com/mcphybrid/mcphybrid/files",
 }
 

@@ -142,12 +142,17 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 		}
 	}
 	c.own, _ = base.(*http.Transport)
-	d := &dresser{server: server, fixed: cfg.Headers, sources: cfg.HeaderSources, secrets: hide, unauthorized: cfg.Unauthorized}
+	d := &dresser{server: server, fixed: cfg.Headers, secrets: hide, unauthorized: cfg.Unauthorized}
 	if cfg.HeadersHelper != "" {
-		d.sources = slices.Concat([]HeaderSource{newHelper(cfg).headers}, d.sources)
+		d.sources = append(d.sources, newHelper(&cfg.Server).headers)
+	}
+	if f := cfg.HeaderFunc; f != nil {
+		d.sources = append(d.sources, func(ctx context.Context, _ http.Header, _ *Refusal) (http.Header, error) {
+			return foreign.Detached(ctx, "ServerConfig.HeaderFunc", func() (http.Header, error) { return f(ctx) })
+		})
 	}
 	if cfg.Account != nil {
-		d.sources = append(slices.Clip(d.sources), logIn(cfg.Account))
+		d.sources = append(d.sources, logIn(cfg.Account))
 	}
 	to.Transport = &limitedHTTP{base: base, dresser: d, maxMessage: g.maxMessage, unasked: g.unasked, older: older}
 	return to, nil
