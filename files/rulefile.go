@@ -1,5 +1,4 @@
-// Package rulefile reads rules from files.
-package rulefile
+package files
 
 import (
 	"errors"
@@ -7,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"go.yaml.in/yaml/v4"
@@ -21,15 +21,6 @@ const (
 	maxRuleProblems = 10              // listed in an error
 )
 
-// Load reads rules from the file at path. See [Parse].
-func Load(path string) ([]rules.Rule, error) {
-	data, err := readRules(path)
-	if err != nil {
-		return nil, fmt.Errorf("mcphybrid: %s: %w", path, err)
-	}
-	return Parse(data, path)
-}
-
 func readRules(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -41,25 +32,6 @@ func readRules(path string) ([]byte, error) {
 		return nil, errors.Unwrap(err)
 	}
 	return data, nil
-}
-
-// Parse reads rules from data, the content of a file with this name. The name
-// must end in .yaml, .yml or .json. An error lists up to 10 problems with lines
-// and columns; then there are no rules.
-func Parse(data []byte, name string) ([]rules.Rule, error) {
-	root, err := parseRuleTree(data, name)
-	if err != nil {
-		return nil, text.Bounded(fmt.Errorf("mcphybrid: %s: %w", name, err))
-	}
-	f := ruleFile{name: name}
-	list := f.read(root)
-	if f.more > 0 {
-		f.problems = append(f.problems, fmt.Errorf("mcphybrid: %s: there are %d more problems", name, f.more))
-	}
-	if f.problems != nil {
-		return nil, errors.Join(f.problems...)
-	}
-	return list, nil
 }
 
 // A ruleFile turns a document into rules and collects its problems.
@@ -79,8 +51,8 @@ func (f *ruleFile) problem(n *yaml.Node, format string, args ...any) {
 	f.problems = append(f.problems, text.Bounded(fmt.Errorf("mcphybrid: %s: line %d, column %d: "+format, args...)))
 }
 
-func (f *ruleFile) read(root *yaml.Node) (list []rules.Rule) {
-	given := false
+func (f *ruleFile) read(root *yaml.Node) []mcphybrid.Rule {
+	list, given := []mcphybrid.Rule{}, false
 	f.object(root, "the file", "rules", func(field string, v *yaml.Node) bool {
 		if field != "rules" {
 			return false
@@ -91,7 +63,8 @@ func (f *ruleFile) read(root *yaml.Node) (list []rules.Rule) {
 				f.problem(e, "there are more than %d rules", rules.MaxRules)
 				break
 			}
-			list = append(list, f.rule(e))
+			r := f.rule(e)
+			list = append(list, mcphybrid.Rule{Name: r.Name, Intent: r.Intent, Priority: r.Priority, Patterns: r.Patterns, Action: mcphybrid.RuleAction(r.Action)})
 		}
 		return true
 	})

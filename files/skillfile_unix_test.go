@@ -1,9 +1,8 @@
 //go:build unix
 
-package skillfile
+package files
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,13 +31,13 @@ func TestLinks(t *testing.T) {
 	require.NoError(t, os.Symlink("store", filepath.Join(dir, "alias")))
 	require.NoError(t, os.Symlink("..", filepath.Join(dir, "store", "up")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe", "SKILL.md"), 0o644))
-	list, errs := Load(dir)
-	text := errors.Join(errs...).Error()
+	list, err := LoadSkills(dir)
+	text := err.Error()
 	assert.Contains(t, text, filepath.Join(dir, "folder")+": ")
 	assert.Contains(t, text, filepath.Join(dir, "file", "SKILL.md")+": ")
 	assert.Contains(t, text, "escapes from parent")
 	assert.Contains(t, text, filepath.Join(dir, "pipe", "SKILL.md")+": it is no regular file")
-	assert.ElementsMatch(t, []string{"inner", "plain"}, names(list))
+	assert.ElementsMatch(t, []string{"inner", "plain"}, skillNames(list))
 
 	i := 0
 	for ; list[i].Name != "plain"; i++ {

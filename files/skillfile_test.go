@@ -1,4 +1,4 @@
-package skillfile
+package files
 
 import (
 	"errors"
@@ -12,13 +12,14 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// files returns a file system with these contents, by path.
-func files(given map[string]string) fstest.MapFS {
+// folder returns a file system with these contents, by path.
+func folder(given map[string]string) fstest.MapFS {
 	m := make(fstest.MapFS)
 	for name, text := range given {
 		m[name] = &fstest.MapFile{Data: []byte(text)}
@@ -26,11 +27,24 @@ func files(given map[string]string) fstest.MapFS {
 	return m
 }
 
+// loadFS is [LoadSkillsFS] with the errors one by one.
+func loadFS(fsys fs.FS) ([]mcphybrid.Skill, []error) {
+	list, err := LoadSkillsFS(fsys)
+	return list, unjoined(err)
+}
+
+func unjoined(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return nil
+}
+
 func frontMatter(name, rest string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + "\n" + rest + "---\n\nDo " + name + ".\n"
 }
 
-func names(list []skills.Skill) (names []string) {
+func skillNames(list []mcphybrid.Skill) (names []string) {
 	for _, sk := range list {
 		names = append(names, sk.Name)
 	}
@@ -64,12 +78,12 @@ func TestBrokenFiles(t *testing.T) {
 		{"---\nname: *a\ndescription: d\n---\n", "line 2: unknown anchor 'a' referenced"},
 		{strings.Repeat("x", 1<<20+1), "it has 1048577 bytes, more than the limit of 1048576"},
 	} {
-		list, errs := LoadFS(files(map[string]string{
+		list, errs := loadFS(folder(map[string]string{
 			"a/SKILL.md": frontMatter("before", ""), "b/SKILL.md": test.text, "c/SKILL.md": frontMatter("after", ""),
 		}))
-		assert.Equal(t, []string{"before", "after"}, names(list))
+		assert.Equal(t, []string{"before", "after"}, skillNames(list))
 		require.Len(t, errs, 1, test.want)
-		assert.True(t, strings.HasPrefix(errs[0].Error(), "b/SKILL.md: "+test.want), "%q\n%v", test.want, errs)
+		assert.True(t, strings.HasPrefix(errs[0].Error(), "mcphybrid: b/SKILL.md: "+test.want), "%q\n%v", test.want, errs)
 		assert.Less(t, len(errs[0].Error()), 5000)
 	}
 }
@@ -85,7 +99,7 @@ func TestFields(t *testing.T) {
 		{"---\nname: a\ndescription: Use it when: you like\n---\nb", "a", "Use it when: you like"},
 		{"---\nx: &a [1,2,3,4,5,6,7,8,9]\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nname: a\ndescription: d\n---\nb", "a", "d"},
 	} {
-		list, errs := LoadFS(files(map[string]string{"dir/SKILL.md": test.text}))
+		list, errs := loadFS(folder(map[string]string{"dir/SKILL.md": test.text}))
 		require.Empty(t, errs, test.text)
 		require.Len(t, list, 1)
 		assert.Equal(t, test.name, list[0].Name)
@@ -104,32 +118,32 @@ func TestFolders(t *testing.T) {
 		".hidden/SKILL.md": frontMatter("hidden", ""), "node_modules/m/SKILL.md": frontMatter("module", ""),
 		"README.md": "# Skills", "y/SKILL.md": frontMatter("zz", ""),
 	}
-	list, errs := LoadFS(files(given))
+	list, errs := loadFS(folder(given))
 	require.Len(t, errs, 1)
-	assert.EqualError(t, errs[0], `z/SKILL.md: the name "zz": there is another skill in y/SKILL.md`)
-	assert.ErrorAs(t, errs[0], new(*DuplicateError))
-	assert.Equal(t, []string{"aa", "deep", "zz"}, names(list))
+	assert.ErrorContains(t, errs[0], `mcphybrid: z/SKILL.md: the name "zz": there is another skill in y/SKILL.md: `)
+	assert.ErrorIs(t, errs[0], mcphybrid.ErrDuplicate)
+	assert.Equal(t, []string{"aa", "deep", "zz"}, skillNames(list))
 
-	list, errs = LoadFS(files(map[string]string{"SKILL.md": frontMatter("only", "")}))
+	list, errs = loadFS(folder(map[string]string{"SKILL.md": frontMatter("only", "")}))
 	require.Empty(t, errs)
-	assert.Equal(t, []string{"only"}, names(list))
+	assert.Equal(t, []string{"only"}, skillNames(list))
 
 	dir := t.TempDir()
 	for i := range maxFolders + 10 {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, fmt.Sprintf("d%05d", i)), 0o755))
 	}
-	list, errs = Load(dir)
+	list, err := LoadSkills(dir)
+	errs = unjoined(err)
 	assert.Empty(t, list)
 	require.Len(t, errs, 1)
-	assert.EqualError(t, errs[0], filepath.Join(dir, "d01999")+": there are more than 2000 folders; the others are not looked at")
+	assert.EqualError(t, errs[0], "mcphybrid: "+filepath.Join(dir, "d01999")+": there are more than 2000 folders; the others are not looked at")
 
-	_, errs = Load(filepath.Join(t.TempDir(), "none"))
-	require.Len(t, errs, 1)
-	assert.ErrorIs(t, errs[0], fs.ErrNotExist)
+	_, err = LoadSkills(filepath.Join(t.TempDir(), "none"))
+	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 // Every file is either a usable skill or an error with a line.
-func FuzzParse(f *testing.F) {
+func FuzzSkillFile(f *testing.F) {
 	f.Add([]byte(frontMatter("a", "tools: [b]\n")))
 	f.Add([]byte("---\nname: a\ndescription: Use when: x\n---\nb"))
 	f.Add([]byte("---\nname: &x a\ndescription: *x\ntools: *x\n---\n"))
@@ -137,7 +151,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("---\n? [a]\n: b\n---\n"))
 	f.Add([]byte("---\n<<: {name: a}\n---\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		sk, err := parse(data)
+		sk, err := parseSkill(data)
 		if err != nil {
 			var at *lineError
 			breaks := len(regexp.MustCompile("[\n\r\u0085\u2028\u2029]").FindAllIndex(data, -1)) // as YAML sees them
@@ -147,7 +161,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		sk.Body = "b"
-		if err := sk.Check(); err != nil {
+		if err := skills.Skill(sk).Check(); err != nil {
 			t.Fatal(err)
 		}
 		if !utf8.ValidString(sk.Name + sk.Description + strings.Join(sk.Tools, "")) {

@@ -1,4 +1,4 @@
-package rulefile
+package files
 
 import (
 	"bytes"
