@@ -14,8 +14,8 @@ import (
 // cacheKey returns a hash that differs if a configuration may give the server
 // other tools. The environment and headers, which hold secrets, are not part of
 // it.
-func (sc *ServerConfig) cacheKey() string {
-	return cache.Key(sc.Command, sc.Args, sc.Dir, sc.URL, sc.Tools, sc.Prefix)
+func cacheKey(cfg *ServerConfig) string {
+	return cache.Key(cfg.Command, cfg.Args, cfg.Dir, cfg.URL, cfg.Tools, cfg.Prefix)
 }
 
 // recall restores the names that were given before this run, once. It returns the
@@ -55,7 +55,7 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 			continue
 		}
 		c := cached(src.name)
-		if c == nil || c.Config != src.cfg.cacheKey() {
+		if c == nil || c.Config != cacheKey(&src.cfg) {
 			continue
 		}
 		if src.server.ListAgain() {
@@ -142,7 +142,7 @@ func (src *source) keep(in cache.Cache, isNew bool) {
 		for i, d := range defs {
 			lists[cache.Tools][i] = string(d.Raw)
 		}
-		return &cache.Server{Config: src.cfg.cacheKey(), Lists: lists}
+		return &cache.Server{Config: cacheKey(&src.cfg), Lists: lists}
 	})
 }
 

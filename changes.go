@@ -187,7 +187,7 @@ func (m *Manager) idlePatterns() []error {
 		return nil // which most Managers have, and known takes all tools
 	}
 	k := m.known()
-	idle := append(m.opts.Access.idle(k, "Options.Access"), k.Idle("Options.Pins", m.opts.Pins, rules.Tool.MatchesAny)...)
+	idle := append(rules.Access(m.opts.Access).Idle(k, "Options.Access"), k.Idle("Options.Pins", m.opts.Pins, rules.Tool.MatchesAny)...)
 	for _, r := range set.Rules {
 		matches := rules.Tool.MatchesAny
 		if r.Action == rules.Exclude {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
@@ -191,7 +192,7 @@ func TestLoginIsShared(t *testing.T) {
 func TestLoginFails(t *testing.T) {
 	t.Parallel()
 	a := mcptest.NewAuthority(t, echoHandler())
-	d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, OAuth: &OAuthConfig{ClientID: "mine", ClientSecret: "client-hunter2"}}, child(t, "child", "serve"))
+	d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, OAuth: &config.OAuth{ClientID: "mine", ClientSecret: "client-hunter2"}}, child(t, "child", "serve"))
 	_ = d.Start(t.Context())
 	require.NoError(t, d.Login(t.Context(), "web"))
 	says := func(path string, status int, body string) {
@@ -293,7 +294,7 @@ func TestLoginElsewhere(t *testing.T) {
 		},
 	})
 	defer mgr.Close()
-	err := mgr.AddServer(t.Context(), ServerConfig{Name: "web", URL: a.Server, OAuth: &OAuthConfig{
+	err := mgr.AddServer(t.Context(), ServerConfig{Name: "web", URL: a.Server, OAuth: &config.OAuth{
 		RedirectURI: "https://app.example/done", Scopes: []string{"one", "two"}, AuthorizationURL: a.URL + "/authorize?tenant=t", TokenURL: a.URL + "/token",
 		ClientID: "mine", ClientSecret: "client-hunter2", Resource: "urn:mine",
 	}})

@@ -443,7 +443,7 @@ func (o *Options) setDefaults() {
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}
 	}
-	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
+	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.Clone()
 	o.Rules = slices.Clone(o.Rules)
 	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
 }

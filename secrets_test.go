@@ -18,6 +18,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
@@ -72,7 +73,7 @@ func TestSecrets(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(path, data, 0o600))
-		cfg, err := LoadConfigWith(path, &ConfigOptions{Input: func(ConfigInput) (string, error) { return "user" + mark, nil }})
+		cfg, err := config.Load(path, &config.Options{Input: func(config.Input) (string, error) { return "user" + mark, nil }})
 		require.NoError(t, err)
 		require.Equal(t, []string{"file" + mark, "xuser" + mark + "y"}, cfg.Servers[0].Args)
 		return cfg.Servers[0]
@@ -189,7 +190,7 @@ func TestSecrets(t *testing.T) {
 			require.NoError(t, m.Close())
 			cached, _ := os.ReadFile(file)
 			note(string(cached))
-			fmt.Fprintf(&seen, "%v %+v %#v %s %v %+v %#v\n", cfg, cfg, cfg, cfg, &cfg, o, Config{Servers: []ServerConfig{cfg}})
+			fmt.Fprintf(&seen, "%v %+v %#v %s %v %+v %#v\n", cfg, cfg, cfg, cfg, &cfg, o, config.File{Servers: []ServerConfig{cfg}})
 			slog.New(slog.NewJSONHandler(&seen, nil)).Info("", "server", cfg)
 			note(log.String())
 			text := seen.String()

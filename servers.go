@@ -194,7 +194,7 @@ func (m *Manager) server(of *owner, name string) (*upstream.Server, rules.Tool) 
 
 func (m *Manager) permits(of *owner, t rules.Tool) bool {
 	_, src := m.serverOf(of, t.Server)
-	return src == nil || src.cfg.Tools.permitsOwn(t)
+	return src == nil || permitsOwn(src.cfg.Tools, t)
 }
 
 func (m *Manager) trusted(of *owner, d *definition, refresh bool) bool {

@@ -239,9 +239,9 @@ func (s *snapshotOf) WhyNot(name string) snapshot.Text {
 			t := src.namesOf(own)
 			switch t.Within = true; {
 			case !ok || !errors.Is(err, ErrUnknownTool):
-			case !src.tools.permits(t):
+			case !rules.Access(src.tools).Permits(t):
 				err = fmt.Errorf("ServerConfig.Tools of server %q does not permit it%s", src.name, rules.Rights{rules.Access(src.tools)}.Because(t))
-			case !m.opts.Access.permits(src.namesOf(own)):
+			case !rules.Access(m.opts.Access).Permits(src.namesOf(own)):
 				err = fmt.Errorf("Options.Access does not permit it%s", rules.Rights{rules.Access(m.opts.Access)}.Because(src.namesOf(own)))
 			case src.server != nil && src.listedAt.IsZero():
 				err = fmt.Errorf("its server %q is %s and has not listed its tools yet", src.name, src.server.Status().State)

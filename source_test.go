@@ -157,7 +157,7 @@ func TestSourceConfig(t *testing.T) {
 	src := &source{invalid: errors.New("invalid"), cfg: ServerConfig{
 		Name: "n", Command: "c", Args: []string{"a"}, Env: map[string]string{"E": "e"}, Dir: "d", URL: "u", SSE: true, Headers: map[string]string{"H": "h"},
 		InProcess: mcpserver.NewMCPServer("s", "1"), HeadersHelper: "x", LogLevel: mcp.LoggingLevelInfo,
-		HeaderFunc: func(context.Context) (http.Header, error) { return nil, nil }, HTTPClient: new(http.Client), OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, secrets: []string{"s"},
+		HeaderFunc: func(context.Context) (http.Header, error) { return nil, nil }, HTTPClient: new(http.Client), OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, Secrets: []string{"s"},
 	}}
 	o := Options{Limits: ServerLimits{IdleTimeout: time.Minute}}
 	o.setDefaults()

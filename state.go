@@ -139,7 +139,7 @@ func (r *restorer) report(name string) {
 
 // permits reports whether the session may use a tool that may not be here.
 func (r *restorer) permits(t rules.Tool) bool {
-	return r.v.rights.Permit(t) && r.s.scope.opts.Access.permits(t)
+	return r.v.rights.Permit(t) && rules.Access(r.s.scope.opts.Access).Permits(t)
 }
 
 // read reads the tools and the items of a state.

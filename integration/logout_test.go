@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -115,7 +116,7 @@ func TestClientSecretAtAPublishedAuthority(t *testing.T) {
 	var names atomic.Pointer[string]
 	names.Store(&issuer)
 	p := protectAt(t, &names, "one")
-	h := newLoginHost(t, t.TempDir(), mcphybrid.ServerConfig{Name: "one", URL: p.address, OAuth: &mcphybrid.OAuthConfig{ClientID: "app", ClientSecret: secret}})
+	h := newLoginHost(t, t.TempDir(), mcphybrid.ServerConfig{Name: "one", URL: p.address, OAuth: &config.OAuth{ClientID: "app", ClientSecret: secret}})
 	defer h.Close()
 	require.Error(t, h.Start(t.Context()))
 	require.NoError(t, h.Login(t.Context(), "one"))

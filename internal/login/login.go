@@ -15,25 +15,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
-// Settings say how to sign in. Each may be empty.
-type Settings struct {
-	ClientID         string
-	ClientSecret     string
-	RedirectURI      string
-	Scopes           []string
-	Resource         string // of RFC 8707
-	MetadataURL      string // of the authorization server
-	AuthorizationURL string
-	TokenURL         string
-}
-
 // A Config describes one account: a user of one server.
 type Config struct {
-	Settings
+	config.OAuth
 	URL   string // of the server
 	Key   string // of the account in Store
 	Store store.Tokens

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/store"
@@ -162,7 +163,7 @@ func TestLoginIsBounded(t *testing.T) {
 		assert.Equal(t, closeGrace, time.Since(begun))
 	})
 
-	long := New(Config{Settings: Settings{AuthorizationURL: "https://x/", TokenURL: "https://x/", ClientID: "c"}, URL: "https://mcp.example/mcp", Store: new(Memory)})
+	long := New(Config{OAuth: config.OAuth{AuthorizationURL: "https://x/", TokenURL: "https://x/", ClientID: "c"}, URL: "https://mcp.example/mcp", Store: new(Memory)})
 	defer long.Close()
 	long.cfg.Scopes = []string{strings.Repeat("x", maxPage)}
 	assert.ErrorContains(t, long.Login(t.Context(), nil), "more than the limit of 32768")

@@ -5,9 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/store"
-	"github.com/mcphybrid/mcphybrid/toml"
 )
 
 // Sources say which servers there are and how we log in to them.
@@ -24,8 +23,8 @@ func (s *Sources) AddFlags(flags *flag.FlagSet) {
 }
 
 // Load reads the configuration. Problems with single servers are logged.
-func (s *Sources) Load(log *slog.Logger) (*mcphybrid.Config, error) {
-	cfg, err := mcphybrid.LoadConfigWith(s.Config, &mcphybrid.ConfigOptions{Dialect: s.Dialect, TOML: toml.ToJSON})
+func (s *Sources) Load(log *slog.Logger) (*config.File, error) {
+	cfg, err := config.Load(s.Config, &config.Options{Dialect: s.Dialect})
 	if err != nil {
 		if len(cfg.Servers) == 0 {
 			return cfg, err
