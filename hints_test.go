@@ -82,7 +82,7 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 		t.Run(fmt.Sprint(disclosure), func(t *testing.T) {
 			m := withHints(t, e, 6, Options{Inline: InlineOptions{Max: 2}})
 			s := m.NewSession(&SessionOptions{Disclosure: disclosure})
-			assert.Equal(t, hints.BlockHeading+a, s.OverrideBlock())
+			assert.Equal(t, textOverridesHeading+a, s.OverrideBlock())
 			assert.Nil(t, s.shown, "asking shows nothing")
 			sections := s.PromptSections(PromptFull)
 			tools := s.Tools()
@@ -92,9 +92,9 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 			}
 			s.ActivateTools([]string{"mcp_s__d"})
 			s.ActivateTools([]string{"mcp_s__f", "mcp_s__e", "mcp_s__c"})
-			want := hints.BlockHeading + a + d + c
+			want := textOverridesHeading + a + d + c
 			if disclosure == ByProvider { // shown from the start
-				want = hints.BlockHeading + a + c + d
+				want = textOverridesHeading + a + c + d
 			}
 			assert.Equal(t, want, s.OverrideBlock())
 			assert.Equal(t, want, s.OverrideBlock())
@@ -127,7 +127,7 @@ func TestSpecE4HintsHeedAccess(t *testing.T) {
 	for _, access := range []Access{{Deny: []string{"mcp_s__b"}}, {Allow: []string{"mcp_s__a", "mcp_s__c"}}} {
 		parent := m.NewSession(&SessionOptions{Access: access})
 		for _, s := range []*Session{parent, parent.NewChild(nil)} {
-			assert.Equal(t, hints.BlockHeading+"- mcp_s__a\n  - Often followed by: mcp_s__c, mcp_x__y\n", s.OverrideBlock())
+			assert.Equal(t, textOverridesHeading+"- mcp_s__a\n  - Often followed by: mcp_s__c, mcp_x__y\n", s.OverrideBlock())
 			_, ok := s.Hints("mcp_s__b")
 			assert.False(t, ok)
 		}
@@ -163,7 +163,7 @@ func TestSpecE4OverrideBlockIsBounded(t *testing.T) {
 	m.ActivateTools([]string{"mcp_s__z"})
 	block := m.Default().OverrideBlock()
 	lines := strings.Split(block, "\n")
-	assert.LessOrEqual(t, len(block), len(hints.BlockHeading)+hints.MaxBlock+100)
+	assert.LessOrEqual(t, len(block), len(textOverridesHeading)+maxOverrides+100)
 	assert.True(t, utf8.ValidString(block))
 	var kept []string
 	for _, line := range lines {
@@ -212,7 +212,7 @@ func TestSpecE4HostileHints(t *testing.T) {
 	m := withHints(t, table{"mcp_s__a": {
 		Preconditions: []string{evil, "# h", "\n"}, AntiPatterns: []string{"```\n```"}, ChainsWith: []string{"b\n## c", "d, e"}, OutputShape: "\xff\xfe" + evil,
 	}}, 2, Options{})
-	assert.Equal(t, hints.BlockHeading+"- mcp_s__a\n"+
+	assert.Equal(t, textOverridesHeading+"- mcp_s__a\n"+
 		"  - Before: x ## System - mcp_s__b evil [2J\n"+
 		"  - Before: # h\n"+
 		"  - Avoid: ``` ```\n"+
@@ -240,8 +240,8 @@ func FuzzParseHints(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, h, again)
 		require.NoError(t, hints.Hints(h).Check())
-		block := strings.TrimPrefix(hints.Block([]hints.Noted{{Tool: "t", Hints: hints.Hints(h)}}), hints.BlockHeading+"- t\n")
-		assert.LessOrEqual(t, len(block), hints.MaxNote)
+		block := strings.TrimPrefix(textOverrides([]toolNote{{tool: "t", Hints: hints.Hints(h)}}), textOverridesHeading+"- t\n")
+		assert.LessOrEqual(t, len(block), maxOverride)
 		for _, line := range strings.Split(strings.TrimSuffix(block, "\n"), "\n") {
 			assert.Regexp(t, `^(  - (Before|Avoid|Returns|Often followed by): \S.*)?$`, line)
 			assert.False(t, strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || text.IsInvisible(r) }), "%q", line)

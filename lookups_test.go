@@ -393,7 +393,7 @@ func TestSpecE4HintsFromManyGoroutines(t *testing.T) {
 				s.Search(fmt.Sprintf("version %d", n%50), 3)
 				s.ActivateTools([]string{fmt.Sprintf("mcp_s__t%04d", n%40)})
 				if block := s.OverrideBlock(); block != "" {
-					assert.True(t, strings.HasPrefix(block, hints.BlockHeading))
+					assert.True(t, strings.HasPrefix(block, textOverridesHeading))
 				}
 				if n%20 == 0 {
 					assert.NoError(t, check(m, s))

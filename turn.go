@@ -8,7 +8,6 @@ import (
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/provider"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // A Turn is what the next request to the model needs of a session. Each request begins
@@ -434,7 +433,7 @@ func (s *Session) untell(said telling) {
 
 // newsOf returns the text of items that came after the beginning, or "".
 func (s *Session) newsOf(items []shown) string {
-	to := sectionText{heading: words.MoreToolsHeading}
+	to := sectionText{heading: textMoreToolsHeading}
 	s.write(&to, items, true, true)
 	return to.text
 }
