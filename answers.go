@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -215,7 +214,7 @@ func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 // alreadyNamed returns the registered names of the inline and active tools that query
 // names. They need no search.
 func (v *view) alreadyNamed(query string) []string {
-	names, _ := names.Asked(query)
+	names, _ := queryNames(query)
 	var callable []string
 	for _, t := range slices.Concat(v.inline, v.active) {
 		if slices.Contains(names, t.name) || slices.Contains(names, t.def.Own) {

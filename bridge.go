@@ -3,16 +3,11 @@ package mcphybrid
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/listed"
-	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/provider"
-	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -27,25 +22,6 @@ type BridgeTool struct {
 	tokens  atomic.Int64 // of the definition, once counted
 	exports provider.Made
 	matched atomic.Pointer[matched]
-}
-
-// A definition is one tool of a server, under its registered name.
-type definition struct {
-	*listed.Tool
-	registered string   // the registered name
-	wanted     string   // the registered name without other servers, if it differs
-	weights    *weights // set before the definition is published; nil if the host counts nothing
-
-	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
-}
-
-// weights are the tokens of a definition under a name, most likely its own. The
-// host's counter counts them before anyone decides by them, since no lock may be held
-// meanwhile.
-type weights struct {
-	name       string
-	definition int
-	lines      []int // in the sections, by lineForm
 }
 
 // Name returns the registered name, such as mcp_github__create_issue. It is
@@ -134,72 +110,3 @@ type matched struct {
 	rules  []uint16 // ascending
 	pinned bool
 }
-
-func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definition, error) {
-	t, err := listed.ParseTool(server, raw, maxBytes)
-	if err != nil {
-		return nil, err
-	}
-	return &definition{Tool: t}, nil
-}
-
-// parseDefinitions checks the elements of a tools/list result and names the tools.
-// It returns the usable tools that the configuration permits, in their order.
-// problems has an error for each element that is malformed or repeats a name. ignored
-// has what patterns see of the tools that the configuration does not permit. err is
-// that of ctx.
-func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Tool, err error) {
-	defs = []*definition{} // not nil: the server has listed its tools, if none
-	seen := make(map[string]bool)
-	for i, e := range elements {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, nil, err
-		}
-		var d *definition
-		err := e.Problem
-		if err == nil {
-			d, err = parseDefinition(src.name, e.Raw, maxBytes)
-		}
-		if err == nil && seen[d.Own] {
-			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.Own, text.MaxName))
-		}
-		if err == nil {
-			err = src.nameTool(book, d)
-		}
-		if err == nil && !src.tools.permitsOwn(d.names()) {
-			ignored = append(ignored, d.names())
-			continue
-		}
-		if err != nil {
-			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: server %q: tool %d: %w", src.name, i, err)))
-			continue
-		}
-		seen[d.Own] = true
-		defs = append(defs, d)
-	}
-	return defs, problems, ignored, nil
-}
-
-// A server can set these members of a tool's _meta to say how clients should
-// offer the tool. Published clients understand them too:
-//
-//	{"name": "open_ticket", …, "_meta": {"anthropic/alwaysLoad": true, "anthropic/searchHint": "bug incident"}}
-const (
-	// AlwaysLoadKey, if true, asks for the tool to be inline. Up to five such
-	// tools of a server rank before all other tools except pins. They count
-	// towards the limits on inline tools.
-	AlwaysLoadKey = "anthropic/alwaysLoad"
-
-	// SearchHintKey holds further words by which search finds the tool.
-	SearchHintKey = "anthropic/searchHint"
-)
-
-// NeedsKey is a member of a tool's _meta. With it a server lists which of its
-// other tools this one needs, by their own names, at most 32:
-//
-//	{"name": "edit_file", …, "_meta": {"mcphybrid/needs": ["read_file"]}}
-const NeedsKey = "mcphybrid/needs"
-
-// maxNeeds is how many needed tools are activated with a tool. One tool of a server
-// must not activate half the catalog.
-const maxNeeds = listed.MaxNeeds

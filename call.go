@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/result"
@@ -169,13 +169,13 @@ func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 		return nil, held
 	}
 	connecting, isConnecting := s.scope.keeper.connecting(name)
-	gone, left := v.gone(name)
-	if left && !v.rights.Permit(*gone.Value) || isConnecting && !v.rights.Permit(connecting) {
+	removed, left := v.removed(name)
+	if left && !v.rights.Permit(*removed.subject) || isConnecting && !v.rights.Permit(connecting) {
 		return nil, &permissionError{name: name}
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: connecting.Server}
 	if left {
-		unknown.Gone = gone.Since
+		unknown.Gone = removed.since
 		return nil, unknown
 	}
 	if kept != nil {
@@ -268,7 +268,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 			return nil, &UnknownToolError{Name: t.name}
 		}
 	}
-	return t.Call(desk.WithCaller(ctx, s.caller), c.Arguments)
+	return t.Call(broker.WithCaller(ctx, s.caller), c.Arguments)
 }
 
 // refuse records a rejected call and returns how many times in a row the same

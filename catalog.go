@@ -7,14 +7,10 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/blocks"
-	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/names"
-	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
-	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -26,15 +22,15 @@ type catalog struct {
 	joined        blockList                   // of which these are the items; empty for a part
 	wants         bool                        // a tool is to be always loaded
 	deferredIndex *deferredIndex              // of these tools
-	needs         needs.Graph[*BridgeTool]    // the tools that each needs
+	dependencies  dependencies                // the tools that each needs
 	needsBelow    map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
 	problems      []error                     // in registration order
 	held          map[string]*ChangedError    // tools in quarantine, by registered name
 	heldOwn       map[[2]string]*ChangedError // the same, by server and own name
-	gone          history.Left[*rules.Tool]   // tools that have left, by registered name, of each server
-	prefixes      names.Prefixes              // of its servers
-	known         knownHints                  // hints, some of them for tools that are not here
-	shelf         *resources.Shelf            // what servers offer beside tools
+	removed       removedTools
+	prefixes      names.Prefixes   // of its servers
+	known         knownHints       // hints, some of them for tools that are not here
+	shelf         *resources.Shelf // what servers offer beside tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
 	print     struct {
@@ -88,20 +84,6 @@ type offering struct {
 	entries  []*resources.Entry // those of offers, some of them held back
 	changed  []*ChangedError    // what has changed
 	problems []error
-}
-
-// noteGone sets c.gone: the tools that left since prev, and those that left before
-// and have not come back.
-func (c *catalog) noteGone(prev *catalog) {
-	left := make(map[string]history.Departure[*rules.Tool])
-	now := time.Now()
-	for _, t := range prev.joined.Without(&c.joined) {
-		if c.tool(t.name) == nil {
-			names := t.def.names()
-			left[t.name] = history.Departure[*rules.Tool]{Value: &names, Group: t.def.Server, Since: now}
-		}
-	}
-	c.gone = prev.gone.With(left, namesOf(c.joined.Without(&prev.joined)))
 }
 
 // place returns the index in c.tools of the tool with that registered name.
@@ -180,7 +162,7 @@ type recipe struct {
 
 // newCatalog returns the catalog that follows prev.
 func (r *recipe) newCatalog(prev *catalog) *catalog {
-	c := &catalog{owner: r.owner, known: r.hints, prefixes: r.prefixes, needs: make(needs.Graph[*BridgeTool])}
+	c := &catalog{owner: r.owner, known: r.hints, prefixes: r.prefixes, dependencies: make(dependencies)}
 	c.joined = prev.joined.Next(r.blocks, r.prefixes.Len())
 	c.tools = c.joined.Items
 	var entries []*resources.Entry
@@ -199,8 +181,8 @@ func (r *recipe) newCatalog(prev *catalog) *catalog {
 		c.wants = c.wants || b.Note.wants
 	}
 	c.shelf = resources.NewShelf(prev.shelf, entries, r.indexer.ofDocuments)
-	c.resolveNeeds(r.listings, r.needs)
-	c.noteGone(prev)
+	c.resolveDependencies(r.listings, r.needs)
+	c.noteRemoved(prev)
 	c.deferredIndex = &deferredIndex{make: func(x *deferredIndex) {
 		x.docs, x.rest = c.toIndex(r.searchable)
 		r.last.mu.Lock()

@@ -16,7 +16,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/clients"
-	"github.com/mcphybrid/mcphybrid/internal/needs"
 )
 
 // A ServerConfig describes one MCP server. Set exactly one of Command, URL and
@@ -336,7 +335,7 @@ func newConfig(file clients.File) (*Config, error) {
 // clone returns a copy that shares nothing that can be changed.
 func (sc ServerConfig) clone() ServerConfig {
 	sc.Args, sc.Env, sc.Headers, sc.Tools = slices.Clone(sc.Args), maps.Clone(sc.Env), maps.Clone(sc.Headers), sc.Tools.clone()
-	sc.Needs = needs.Clone(sc.Needs)
+	sc.Needs = cloneNeeds(sc.Needs)
 	if sc.OAuth != nil {
 		oauth := *sc.OAuth
 		oauth.Scopes = slices.Clone(oauth.Scopes)

@@ -1,27 +1,132 @@
 package mcphybrid
 
-import (
-	"slices"
+import "slices"
 
-	"github.com/mcphybrid/mcphybrid/internal/room"
-)
+// listLimits bound a list. Each is a largest number.
+type listLimits struct {
+	items, tokens         int // of all servers together
+	itemsEach, tokensEach int // of one server
+}
+
+// A listUse is what items take.
+type listUse struct{ items, tokens int }
+
+// A listRoom is what is left of a list for the items of servers.
+type listRoom struct {
+	limits listLimits
+	all    listUse
+	of     map[origin]listUse
+}
+
+// newListRoom returns the room in an empty list.
+func newListRoom(l listLimits) *listRoom { return &listRoom{limits: l, of: make(map[origin]listUse)} }
+
+// take adds an item whether it fits or not.
+func (r *listRoom) take(of origin, tokens int) {
+	r.all.items++
+	r.all.tokens += tokens
+	u := r.of[of]
+	r.of[of] = listUse{u.items + 1, u.tokens + tokens}
+}
+
+// fits reports whether there is room for an item.
+func (r *listRoom) fits(of origin, tokens int) bool {
+	l := r.limits
+	return r.all.hasRoom(tokens, l.items, l.tokens) && r.of[of].hasRoom(tokens, l.itemsEach, l.tokensEach)
+}
+
+// admit adds an item if it fits, and reports whether it does.
+func (r *listRoom) admit(of origin, tokens int) bool {
+	fits := r.fits(of, tokens)
+	if fits {
+		r.take(of, tokens)
+	}
+	return fits
+}
+
+// hasRoom reports whether one more item of so many tokens leaves u within the limits.
+func (u listUse) hasRoom(tokens, maxItems, maxTokens int) bool {
+	return u.items < maxItems && tokens <= maxTokens-u.tokens
+}
+
+// A namedRoom is a list of named items with their room. A name that is listed takes
+// no more.
+type namedRoom struct {
+	room   *listRoom
+	listed map[string]bool
+	closed map[string]bool
+}
+
+// newNamedRoom returns an empty list.
+func newNamedRoom(l listLimits) *namedRoom {
+	return &namedRoom{newListRoom(l), make(map[string]bool), make(map[string]bool)}
+}
+
+// note lists a name that takes no room.
+func (n *namedRoom) note(name string) { n.listed[name] = true }
+
+// take lists an item whether it fits or not.
+func (n *namedRoom) take(name string, of origin, tokens int) {
+	if !n.listed[name] {
+		n.note(name)
+		n.room.take(of, tokens)
+	}
+}
+
+// close admits nothing of that name from here on.
+func (n *namedRoom) close(name string) { n.closed[name] = true }
+
+// admit lists an item if it fits and is not closed, and reports whether it is listed.
+func (n *namedRoom) admit(name string, of origin, tokens int) bool {
+	if n.closed[name] {
+		return false
+	}
+	n.listed[name] = n.listed[name] || n.room.admit(of, tokens)
+	return n.listed[name]
+}
+
+// A listGrowth is the room in a list that may be longer than its limits from the start:
+// it has room for as many items as there are.
+type listGrowth struct {
+	limits        listLimits
+	all, present  int
+	of, presentOf map[origin]int
+}
+
+// newListGrowth returns the room in an empty list. tokens do not count.
+func newListGrowth(l listLimits) *listGrowth {
+	return &listGrowth{limits: l, of: make(map[origin]int), presentOf: make(map[origin]int)}
+}
+
+// there notes that a server has one more item, listed or not.
+func (g *listGrowth) there(of origin) {
+	g.present++
+	g.presentOf[of]++
+}
+
+// take adds an item to the list, and reports whether there was room for it.
+func (g *listGrowth) take(of origin) bool {
+	g.all++
+	g.of[of]++
+	return g.all <= max(g.limits.items, g.present) && g.of[of] <= max(g.limits.itemsEach, g.presentOf[of])
+}
 
 // listRoom returns what is left of the list, after what it has and will have of
 // tools: see [ListOptions]. It is closed to a tool that has been taken back too often.
 // It is nil if active tools take no room: with ByBridge they are not in the list, and
 // with ByProvider its first items are all tools. The caller holds mu.
-func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *room.Names[origin] {
+func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *namedRoom {
 	if d := s.Disclosure(); d == ByBridge || d == ByProvider && s.shown == nil {
 		return nil
 	}
 	limits := now.policy.list
 	if !mayUse(now.rights, SearchToolName) { // nothing can be deferred
-		limits.Items, limits.ItemsEach = max(limits.Items, len(now.inline)), max(limits.ItemsEach, len(now.inline))
-		limits.Tokens, limits.TokensEach = NoLimit, NoLimit
+		limits.items, limits.itemsEach = max(limits.items, len(now.inline)), max(limits.itemsEach, len(now.inline))
+		limits.tokens, limits.tokensEach = NoLimit, NoLimit
 	}
-	left := room.NewNames[origin](limits)
+	left := newNamedRoom(limits)
 	versions := make(map[string]int)
-	take := func(t *BridgeTool) { left.Take(t.name, t.origin(), s.scope.toolTokens(t)) }
+	take := func(t *BridgeTool) { left.take(t.name, t.origin(), s.scope.toolTokens(t)) }
 	for _, e := range s.shown {
 		if e.isTool() {
 			versions[e.tool.name]++
@@ -29,13 +134,13 @@ func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *room.Names[o
 		switch e.place {
 		case asRemoved:
 			if versions[e.tool.name] == maxVersions {
-				left.Close(e.tool.name)
+				left.close(e.tool.name)
 			}
 		case asDeferred:
 			if s.told().loads { // the conversation has it in full
 				take(e.tool)
 			} else {
-				left.Note(e.tool.name)
+				left.note(e.tool.name)
 			}
 		case asTool:
 			take(e.tool)
@@ -48,6 +153,6 @@ func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *room.Names[o
 }
 
 // admits reports whether left has room for t, which takes it.
-func (s *Session) admits(left *room.Names[origin], t *BridgeTool) bool {
-	return left == nil || left.Admit(t.name, t.origin(), s.scope.toolTokens(t))
+func (s *Session) admits(left *namedRoom, t *BridgeTool) bool {
+	return left == nil || left.admit(t.name, t.origin(), s.scope.toolTokens(t))
 }

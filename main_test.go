@@ -15,10 +15,8 @@ import (
 	"weak"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
-	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -113,20 +111,20 @@ func checkList(s *Session, v *view, list []shown) error {
 	if v.ended || s.Disclosure() == ByBridge || !mayUse(v.rights, SearchToolName) {
 		return nil
 	}
-	all, of := room.Use{}, make(map[origin]room.Use)
+	all, of := listUse{}, make(map[origin]listUse)
 	for _, e := range list {
 		if e.place == asTool {
 			tokens := v.scope.toolTokens(e.tool)
 			u := of[e.tool.origin()]
-			all, of[e.tool.origin()] = room.Use{Items: all.Items + 1, Tokens: all.Tokens + tokens}, room.Use{Items: u.Items + 1, Tokens: u.Tokens + tokens}
+			all, of[e.tool.origin()] = listUse{items: all.items + 1, tokens: all.tokens + tokens}, listUse{items: u.items + 1, tokens: u.tokens + tokens}
 		}
 	}
 	l := v.policy.list
-	if all.Items > l.Items || all.Tokens > l.Tokens {
+	if all.items > l.items || all.tokens > l.tokens {
 		return fmt.Errorf("the list has %+v, the limits are %+v", all, l)
 	}
 	for from, u := range of {
-		if u.Items > l.ItemsEach || u.Tokens > l.TokensEach {
+		if u.items > l.itemsEach || u.tokens > l.tokensEach {
 			return fmt.Errorf("the list has %+v of server %q, the limits are %+v", u, from.server, l)
 		}
 	}
@@ -203,7 +201,7 @@ func checkBounds(m *Manager) error {
 	if all > limits.MaxCatalog || all != counted {
 		return fmt.Errorf("the servers' tools have %d bytes, counted as %d", all, counted)
 	}
-	if gone := len(m.cur.Load().gone); gone > history.MaxLeft {
+	if gone := len(m.cur.Load().removed); gone > maxRemovedTools {
 		return fmt.Errorf("%d tools that have left are remembered", gone)
 	}
 	for _, s := range attached {
@@ -423,7 +421,7 @@ func checkCatalog(c *catalog) error {
 			return fmt.Errorf("%s is held back, and in the catalog", name)
 		}
 	}
-	for t, needs := range c.needs {
+	for t, needs := range c.dependencies {
 		for i, n := range append(slices.Clip(needs), t) {
 			if c.tool(n.name) != n || slices.Contains(needs[:i], n) {
 				return fmt.Errorf("%s needs %v", t.name, toolNames(needs))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/login"
-	"github.com/mcphybrid/mcphybrid/internal/needs"
 )
 
 // The defaults of [Options].
@@ -437,5 +436,5 @@ func (o *Options) setDefaults() {
 	}
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
 	o.Rules = slices.Clone(o.Rules)
-	o.Middleware, o.Needs = slices.Clone(o.Middleware), needs.Clone(o.Needs)
+	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
 }

@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/hints"
-	"github.com/mcphybrid/mcphybrid/internal/history"
-	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -128,7 +126,7 @@ const (
 func (s *partition) decide() {
 	p := s.policy
 	seen := s.decideEach()
-	r := inlineRoom{tools: p.limit - s.taken.tools, tokens: p.fewer, list: room.New[origin](p.list)}
+	r := inlineRoom{tools: p.limit - s.taken.tools, tokens: p.fewer, list: newListRoom(p.list)}
 	if seen+s.taken.tools <= p.allUpTo {
 		r.tools, r.tokens = seen, p.maxTokens
 	}
@@ -241,7 +239,7 @@ func (w *candidate) compare(other *candidate) int {
 // An inlineRoom is what is left for inline tools.
 type inlineRoom struct {
 	tools, tokens int
-	list          *room.Room[origin] // of a session's list
+	list          *listRoom // of a session's list
 
 	full bool // a tool had too many tokens
 }
@@ -249,7 +247,7 @@ type inlineRoom struct {
 // take gives a tool room beside those that are admitted. It reports whether the list
 // has any.
 func (r *inlineRoom) take(of origin, tokens int) bool {
-	fits := r.list.Admit(of, tokens)
+	fits := r.list.admit(of, tokens)
 	if fits {
 		r.tools--
 		r.tokens -= tokens
@@ -266,7 +264,7 @@ func (r *inlineRoom) admit(of origin, tokens int, because why) verdict {
 		return verdict{deferred, over, 0}
 	}
 	switch {
-	case !r.list.Fits(of, tokens):
+	case !r.list.fits(of, tokens):
 		return verdict{deferred, whyListFull, 0}
 	case tokens > r.tokens:
 		r.full = true
@@ -459,7 +457,7 @@ func (s *partition) hasTerms(query string) bool {
 // needs returns the tools that t needs directly.
 func (s *partition) needs(t *BridgeTool) []*BridgeTool {
 	for _, c := range s.catalogs {
-		needs := c.needs[t]
+		needs := c.dependencies[t]
 		for _, name := range c.needsBelow[t] {
 			if i, j, ok := s.find(name); ok {
 				needs = append(slices.Clip(needs), s.catalogs[i].tools[j])
@@ -510,14 +508,14 @@ func (s *partition) same(kept *BridgeTool) *BridgeTool {
 	return nil
 }
 
-// gone returns what is known of a tool that has left.
-func (s *partition) gone(name string) (g history.Departure[*rules.Tool], ok bool) {
+// removed returns what is known of a tool that has left the catalog.
+func (s *partition) removed(name string) (r removedTool, ok bool) {
 	for c := range s.meaning(name) {
-		if g, ok = c.gone[name]; ok {
-			return g, true
+		if r, ok = c.removed[name]; ok {
+			return r, true
 		}
 	}
-	return g, false
+	return r, false
 }
 
 // hints returns the hints of t, or nil. t may be nil.

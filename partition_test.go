@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -51,8 +50,8 @@ func TestReasonText(t *testing.T) {
 
 func TestRoomAdmitsUntilItIsOver(t *testing.T) {
 	t.Parallel()
-	list := room.Limits{Items: 10, Tokens: 100, ItemsEach: 2, TokensEach: 100}
-	r := inlineRoom{tools: 4, tokens: 20, list: room.New[origin](list)}
+	list := listLimits{items: 10, tokens: 100, itemsEach: 2, tokensEach: 100}
+	r := inlineRoom{tools: 4, tokens: 20, list: newListRoom(list)}
 	assert.Equal(t, verdict{inline, whyServer, 0}, r.admit(origin{server: "a"}, 5, whyServer))
 	assert.True(t, r.take(origin{server: "a"}, 5), "a pin")
 	assert.Equal(t, verdict{deferred, whyListFull, 0}, r.admit(origin{server: "a"}, 1, whyFits), "the list has no room for another of its group")
@@ -61,7 +60,7 @@ func TestRoomAdmitsUntilItIsOver(t *testing.T) {
 	assert.Equal(t, verdict{deferred, whyTokens, 0}, r.admit(origin{server: "c"}, 10, whyFits))
 	assert.Equal(t, verdict{deferred, whyTokens, 0}, r.admit(origin{server: "d"}, 1, whyFits), "after the first with too many tokens, none is admitted")
 
-	r = inlineRoom{tools: 1, tokens: 20, list: room.New[origin](list)}
+	r = inlineRoom{tools: 1, tokens: 20, list: newListRoom(list)}
 	assert.Equal(t, verdict{inline, whyFits, 0}, r.admit(origin{server: "a"}, 1, whyFits))
 	assert.Equal(t, verdict{deferred, whyCount, 0}, r.admit(origin{server: "b"}, 1, whyFits))
 }

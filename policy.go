@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
 )
@@ -154,7 +153,7 @@ type policy struct {
 	allUpTo   int            // up to this many tools are all inline
 	maxTokens int            // of all inline tools together, if there are not more than allUpTo; likewise
 	fewer     int            // the same if there are more
-	list      room.Limits    // of a session's list
+	list      listLimits     // of a session's list
 	used      map[string]int // rank among the most used, from 1, by registered name
 
 	tokens     func(*BridgeTool) int

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/internal/listed"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -26,7 +25,7 @@ func judgedAs(p *policy, tools []*BridgeTool, intent string) *partition {
 
 // namedTool returns a tool that has only a name and 100 tokens.
 func namedTool(name string) *BridgeTool {
-	t := &BridgeTool{name: name, def: &definition{Tool: &listed.Tool{Own: name}}}
+	t := &BridgeTool{name: name, def: &definition{Own: name}}
 	t.tokens.Store(100)
 	return t
 }

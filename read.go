@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -85,7 +85,7 @@ func (s *Session) Prompts() (list []Prompt) {
 // [context.DeadlineExceeded] after a call timeout, or an error of the server.
 // [Options.Middleware] does not run.
 func (s *Session) ReadResource(ctx context.Context, server, uri string) (*mcp.ReadResourceResult, error) {
-	r, _, err := s.ask(ctx, resources.Resource, server, uri, func(ctx context.Context, to *upstream.Server, bar upstream.Bar) (any, error) {
+	r, _, err := s.ask(ctx, resources.Resource, server, uri, func(ctx context.Context, to *upstream.Server, bar upstream.Precheck) (any, error) {
 		return to.Read(ctx, bar, uri)
 	})
 	result, _ := r.(*mcp.ReadResourceResult)
@@ -95,7 +95,7 @@ func (s *Session) ReadResource(ctx context.Context, server, uri string) (*mcp.Re
 // GetPrompt returns the messages of a prompt, with args filled in. server is as in
 // [Session.ReadResource], and so is the error.
 func (s *Session) GetPrompt(ctx context.Context, server, name string, args map[string]string) (*mcp.GetPromptResult, error) {
-	r, from, err := s.ask(ctx, resources.Prompt, server, name, func(ctx context.Context, to *upstream.Server, bar upstream.Bar) (any, error) {
+	r, from, err := s.ask(ctx, resources.Prompt, server, name, func(ctx context.Context, to *upstream.Server, bar upstream.Precheck) (any, error) {
 		return to.Prompt(ctx, bar, name, args)
 	})
 	result, _ := r.(*mcp.GetPromptResult)
@@ -126,7 +126,7 @@ func (s *Session) Complete(ctx context.Context, server string, p mcp.CompletePar
 	default:
 		return nil, fmt.Errorf("mcphybrid: a completion for a %T, want an mcp.PromptReference or an mcp.ResourceReference", p.Ref)
 	}
-	r, _, err := s.ask(ctx, kind, server, id, func(ctx context.Context, to *upstream.Server, bar upstream.Bar) (any, error) {
+	r, _, err := s.ask(ctx, kind, server, id, func(ctx context.Context, to *upstream.Server, bar upstream.Precheck) (any, error) {
 		return to.Complete(ctx, bar, p)
 	})
 	result, _ := r.(*mcp.CompleteResult)
@@ -140,7 +140,7 @@ func (s *Session) Complete(ctx context.Context, server string, p mcp.CompletePar
 
 // ask makes a request of the server that has what is asked for. All requests for
 // resources and prompts go through it.
-func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id string, request func(context.Context, *upstream.Server, upstream.Bar) (any, error)) (result any, from origin, err error) {
+func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id string, request func(context.Context, *upstream.Server, upstream.Precheck) (any, error)) (result any, from origin, err error) {
 	begun := time.Now()
 	v := s.view()
 	s.mu.Lock()
@@ -163,7 +163,7 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 		if tell := s.scope.opts.OnRequest; tell != nil {
 			tell(ctx, from.server)
 		}
-		if result, err = request(desk.WithCaller(ctx, s.caller), to, bar); err != nil {
+		if result, err = request(broker.WithCaller(ctx, s.caller), to, bar); err != nil {
 			err = upstream.About(err, kind.String(), id, from.server)
 		}
 	} else if unknown := (&resources.Unknown{Server: server, ID: id}); err == nil || errors.As(err, &unknown) {

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -35,6 +37,43 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 		return err
 	}
 	return m.setTools(src, defs, offers, problems)
+}
+
+// parseDefinitions checks the elements of a tools/list result and names the tools.
+// It returns the usable tools that the configuration permits, in their order.
+// problems has an error for each element that is malformed or repeats a name. ignored
+// has what patterns see of the tools that the configuration does not permit. err is
+// that of ctx.
+func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Tool, err error) {
+	defs = []*definition{} // not nil: the server has listed its tools, if none
+	seen := make(map[string]bool)
+	for i, e := range elements {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, nil, err
+		}
+		var d *definition
+		err := e.Problem
+		if err == nil {
+			d, err = parseDefinition(src.name, e.Raw, maxBytes)
+		}
+		if err == nil && seen[d.Own] {
+			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.Own, text.MaxName))
+		}
+		if err == nil {
+			err = src.nameTool(book, d)
+		}
+		if err == nil && !src.tools.permitsOwn(d.names()) {
+			ignored = append(ignored, d.names())
+			continue
+		}
+		if err != nil {
+			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: server %q: tool %d: %w", src.name, i, err)))
+			continue
+		}
+		seen[d.Own] = true
+		defs = append(defs, d)
+	}
+	return defs, problems, ignored, nil
 }
 
 // checkOffers returns what a list has beside tools. It keeps what the server listed last

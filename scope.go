@@ -12,7 +12,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/result"
-	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -344,7 +343,7 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*Bri
 		pins: opts.Pins, rules: set, invalid: err, tokens: tokens,
 		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens, fewer: opts.Inline.fewer,
 		lineTokens: lineTokens, listInline: opts.Prompt.ListInline, maxListing: opts.Prompt.MaxListingTokens,
-		list: room.Limits{Items: opts.List.Max, Tokens: opts.List.MaxTokens, ItemsEach: opts.List.ServerMax, TokensEach: opts.List.ServerTokens},
+		list: listLimits{items: opts.List.Max, tokens: opts.List.MaxTokens, itemsEach: opts.List.ServerMax, tokensEach: opts.List.ServerTokens},
 	}
 	if jit := opts.JustInTime; jit != nil {
 		p.limit, p.allUpTo = 0, jit.Threshold

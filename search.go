@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -141,7 +140,7 @@ func (v *view) search(ctx context.Context, query string, opts SearchOptions, may
 		tools += len(c.tools)
 	}
 	n = min(limit, tools) // the limit may be NoLimit
-	names, only := names.Asked(query)
+	names, only := queryNames(query)
 	seen := v.seenBy(may)
 	named := v.named(names, func(t *BridgeTool, st standing) bool {
 		return seen(t, st) && (len(opts.Servers) == 0 || rules.MatchAny(opts.Servers, t.def.Server))

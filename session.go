@@ -9,7 +9,7 @@ import (
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/ask"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
@@ -24,13 +24,13 @@ const maxLabel = 200
 // what the model was shown. Its methods may be called concurrently. A method that
 // only reads never waits for a registry or a server.
 type Session struct {
-	scope      *scope       // shared with other sessions
-	rights     rules.Rights // fixed at creation
-	asked      *wishes      // fixed at creation
-	disclosure atomic.Int32 // the Disclosure; Automatic until the first Turn
-	skills     rules.Rights // to skills, by name; fixed at creation
-	registrar  *registrar   // nil without a registry
-	caller     *desk.Caller // of its calls; fixed at creation
+	scope      *scope         // shared with other sessions
+	rights     rules.Rights   // fixed at creation
+	asked      *wishes        // fixed at creation
+	disclosure atomic.Int32   // the Disclosure; Automatic until the first Turn
+	skills     rules.Rights   // to skills, by name; fixed at creation
+	registrar  *registrar     // nil without a registry
+	caller     *broker.Caller // of its calls; fixed at creation
 
 	mu      sync.Mutex
 	seen    weak.Pointer[partition] // the one that active was last checked against; an idle session does not keep it alive
@@ -160,7 +160,7 @@ func (sc *scope) newSession(inherited, skills rules.Rights, intent string, opts 
 	if sc.below != nil { // its servers were told of other hooks
 		told = sc.below.opts.Ask.Hooks
 	}
-	s.caller = desk.NewCaller(sc.user.id, own, told)
+	s.caller = broker.NewCaller(sc.user.id, own, told)
 	if o.Registry != nil {
 		s.registrar = newRegistrar(o.Registry, s, sc.opts.Logger)
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mcphybrid/mcphybrid/internal/room"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -81,7 +80,7 @@ type keptTools map[string]*keptTool
 
 type keptTool struct {
 	*BridgeTool
-	gone bool // it had left the catalog where the session was saved, if it was not kept there
+	removed bool // it had left the catalog where the session was saved, if it was not kept there
 }
 
 // A share is a part of the room for inline tools.
@@ -98,7 +97,7 @@ func (s *Session) taken(catalogs []*catalog) (r share) {
 		if e.place != asTool || e.section == noSection {
 			continue
 		}
-		if kept := s.kept[e.tool.name]; kept != nil && kept.is(e.tool) && !kept.gone && !isThere(e.tool, catalogs) {
+		if kept := s.kept[e.tool.name]; kept != nil && kept.is(e.tool) && !kept.removed && !isThere(e.tool, catalogs) {
 			r.tools++
 			r.tokens += s.scope.toolTokens(e.tool)
 		}
@@ -337,7 +336,7 @@ func (v *view) appendNew(list []shown) []shown {
 		var lines []shown
 		left := v.growth(list, func(e shown) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
 		for t, st := range v.each() {
-			if st == summarized && !summaries[t.name] && !tools[t.name] && left.Take(t.origin()) {
+			if st == summarized && !summaries[t.name] && !tools[t.name] && left.take(t.origin()) {
 				lines = append(lines, shown{section: summaryLines, tool: t})
 			}
 		}
@@ -349,7 +348,7 @@ func (v *view) appendNew(list []shown) []shown {
 	if v.disclosure == ByProvider && !v.begun && !v.loads {
 		left := v.growth(slices.Concat(list, fresh), shown.isTool, func(st standing) bool { return st != hidden })
 		for t, p := range v.each() {
-			if p.Searchable() && !tools[t.name] && left.Take(t.origin()) {
+			if p.Searchable() && !tools[t.name] && left.take(t.origin()) {
 				add(t, asDeferred, noSection)
 			}
 		}
@@ -373,21 +372,21 @@ const maxVersions = 4
 // server is not here.
 func (v *view) left(t *BridgeTool) bool {
 	kept := v.kept[t.name]
-	return !isThere(t, v.catalogs) && !v.ended && !(kept != nil && kept.is(t) && !kept.gone)
+	return !isThere(t, v.catalogs) && !v.ended && !(kept != nil && kept.is(t) && !kept.removed)
 }
 
 // growth returns the room for more of the items in list that count, such as tools of
 // the standings now.
-func (v *view) growth(list []shown, counts func(shown) bool, now func(standing) bool) *room.Growth[origin] {
-	g := room.NewGrowth[origin](v.policy.list)
+func (v *view) growth(list []shown, counts func(shown) bool, now func(standing) bool) *listGrowth {
+	g := newListGrowth(v.policy.list)
 	for t, st := range v.each() {
 		if now(st) {
-			g.There(t.origin())
+			g.there(t.origin())
 		}
 	}
 	for _, e := range list {
 		if counts(e) {
-			g.Take(e.tool.origin())
+			g.take(e.tool.origin())
 		}
 	}
 	return g

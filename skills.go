@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
@@ -288,7 +287,7 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 // in the order given.
 func (v *view) findSkills(query string, n int) []*skill {
 	var found []*skill
-	names, only := names.Asked(query)
+	names, only := queryNames(query)
 	for _, name := range names {
 		if sk := v.skill(name); sk != nil && !slices.Contains(found, sk) {
 			found = append(found, sk)

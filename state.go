@@ -9,7 +9,6 @@ import (
 	"slices"
 	"weak"
 
-	"github.com/mcphybrid/mcphybrid/internal/listed"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
@@ -277,7 +276,7 @@ func (r *restorer) ownerOf(t saved.Tool) *owner {
 // not show it. It reports all but the first of these.
 func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	sc := r.s.scope
-	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: &definition{Tool: new(listed.Tool)}}
+	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: new(definition)}
 	if _, meta := metaKindOf(t.Name); meta || t.OfUser != (kept.owner.user != "") {
 		return nil, errors.New("no such tool can be in this state")
 	}

@@ -10,7 +10,6 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
-	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -240,7 +239,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	}}
 	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
-	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), needs.Clone(o.Needs), o.Registry, o.Hooks
+	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry, o.Hooks
 	u.opts.Cache, u.opts.TrustStore = foreign.Guarded(o.Cache, "UserOptions.Cache", maxStoring), foreign.Guarded(o.TrustStore, "UserOptions.TrustStore", maxStoring)
 	u.opts.Usage = nil // the record is of the system's tools
 	u.opts.Logger = m.opts.Logger.With("user", id)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"weak"
 
-	"github.com/mcphybrid/mcphybrid/internal/needs"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -141,7 +140,7 @@ func (v *view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, st
 // most [maxNeeds] and in the order of declaration. It skips the tools that the
 // session may not use, and does not follow their needs.
 func (v *view) needed(t *BridgeTool) []*BridgeTool {
-	return needs.Along(t, maxNeeds, v.needs, func(n *BridgeTool) bool { return v.standing(n) != hidden })
+	return transitive(t, maxNeeds, v.needs, func(n *BridgeTool) bool { return v.standing(n) != hidden })
 }
 
 // withNeeded returns names followed by the names of the tools that they need.

@@ -13,30 +13,35 @@ import (
 // in the lexicon's foreign words than are English function words. Only such a
 // clause is translated, so "die" and "no" mean in English what they always did.
 
-//go:embed foreign.packed
-var foreignPacked string
+//go:embed foreign.txt
+var foreignText string
 
-// foreignTable is what foreign.packed holds: the words of ten languages.
+// foreignTable is what foreign.txt says: the words of ten languages.
 var foreignTable = sync.OnceValue(func() foreignWords { return newForeignWords(defaultForeign()) })
 
-func defaultForeign() []Hint { return unpackForeign(unpack(foreignPacked)) }
-
-// foreignScripts is how many columns of foreign.packed have foreign words: one for
-// each script. The last column has the English words.
-const foreignScripts = 4
-
-// unpackForeign reads columns that stand below one another and have the same
-// number of lines.
-func unpackForeign(columns string) []Hint {
-	lines := strings.Split(columns, "\n")
-	rows := make([]Hint, len(lines)/(foreignScripts+1))
-	for i := range rows {
-		for column := range foreignScripts {
-			rows[i].From = append(rows[i].From, strings.Fields(lines[column*len(rows)+i])...)
+// defaultForeign reads foreign.txt, whose first row names the languages. It leaves out
+// words that begin like an English one of their row: the ranker finds these as relatives.
+func defaultForeign() (rows []Hint) {
+	var a analyzer
+	for line := range strings.Lines(foreignText) {
+		english, others, ok := strings.Cut(line, "|")
+		if !ok || line[0] == '#' {
+			continue
 		}
-		rows[i].To = strings.Fields(lines[foreignScripts*len(rows)+i])
+		row := Hint{To: strings.Fields(english)}
+		for _, w := range strings.Fields(others) {
+			a.reset()
+			if a.add([]byte(w)); len(a.terms) == 0 { // a "-" or a "|"
+				continue
+			}
+			folded := string(a.bytes)
+			if !slices.ContainsFunc(row.To, func(e string) bool { return len(folded) >= familyPrefix && strings.HasPrefix(e, folded[:familyPrefix]) }) {
+				row.From = append(row.From, folded)
+			}
+		}
+		rows = append(rows, row)
 	}
-	return rows
+	return rows[1:]
 }
 
 const (

@@ -12,8 +12,40 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// foreignRow is one line of foreign.txt: the words of each language, folded.
+type foreignRow struct {
+	english []string
+	cells   [][]string // by language
+}
+
+func foreignRows(t *testing.T) (languages []string, rows []foreignRow) {
+	lines := slices.DeleteFunc(strings.Split(foreignText, "\n"), func(line string) bool { return line == "" || line[0] == '#' })
+	for i, line := range lines {
+		var cells [][]string
+		for cell := range strings.SplitSeq(line, "|") {
+			var words []string
+			for _, w := range strings.Fields(cell) {
+				if i == 0 {
+					languages = append(languages, w)
+				}
+				var a analyzer
+				a.add([]byte(w))
+				if w != "-" {
+					require.NotEmpty(t, a.terms, "%s: %s is no word", line, w)
+					words = append(words, string(a.bytes))
+				}
+			}
+			cells = append(cells, words)
+		}
+		if i > 0 {
+			rows = append(rows, foreignRow{strings.Fields(strings.Split(line, "|")[0]), cells[1:]})
+		}
+	}
+	return languages[1:], rows
+}
+
 // Each line has a cell for each language, no English word or line is there twice,
-// and what is packed says what the lines say.
+// and the table says what the lines say.
 func TestForeignRows(t *testing.T) {
 	languages, rows := foreignRows(t)
 	require.Len(t, languages, 10)

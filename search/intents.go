@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-//go:embed intents.packed
-var intentsPacked string
+//go:embed intents.txt
+var intentsTable string
 
 // An Intent is something that the writer of a message may want. See
 // [DetectIntents].
@@ -44,7 +44,7 @@ type IntentWords struct {
 // read_files, query_database, manage_calendar and deploy, with keywords in
 // Chinese, English, French, German, Japanese, Korean, Portuguese, Russian,
 // Spanish and Vietnamese.
-func DefaultIntents() []IntentWords { return parseIntents(unpack(intentsPacked)) }
+func DefaultIntents() []IntentWords { return parseIntents(intentsTable) }
 
 // parseIntents reads a table from text. A line "[intent]" begins an entry; the
 // lines "language: keyword, keyword" after it list its keywords.

@@ -11,8 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-//go:embed lexicon.packed
-var lexiconPacked string
+//go:embed lexicon.txt
+var lexiconText string
 
 // A Lexicon tells an [Index] which words to ignore and which words are related.
 // Words are compared as terms: without case, accents and English endings. If a
@@ -78,7 +78,7 @@ func DefaultLexicon() *Lexicon {
 // defaultLexicon returns the lexicon without foreign words, which few searches
 // need.
 func defaultLexicon() *Lexicon {
-	l, err := ParseLexicon(unpack(lexiconPacked))
+	l, err := ParseLexicon(lexiconText)
 	if err != nil {
 		panic(err) // there is a test for it
 	}

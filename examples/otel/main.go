@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"strings"
@@ -24,18 +25,18 @@ import (
 )
 
 func main() {
-	if err := run(context.Background()); err != nil {
+	if err := run(context.Background(), os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context) (err error) {
-	spans, err := stdouttrace.New(stdouttrace.WithPrettyPrint())
+func run(ctx context.Context, w io.Writer) error {
+	spans, err := stdouttrace.New(stdouttrace.WithWriter(w), stdouttrace.WithPrettyPrint())
 	if err != nil {
 		return err
 	}
 	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	figures, err := stdoutmetric.New(stdoutmetric.WithWriter(os.Stdout), stdoutmetric.WithPrettyPrint())
+	figures, err := stdoutmetric.New(stdoutmetric.WithWriter(w), stdoutmetric.WithPrettyPrint())
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func run(ctx context.Context) (err error) {
 		{"mcp_text__trim", `{"text": 5}`},
 	} {
 		result, _ := sess.Call(ctx, call[0], call[1])
-		fmt.Println(mcp.GetTextFromContent(result.Content[0]))
+		fmt.Fprintln(w, mcp.GetTextFromContent(result.Content[0]))
 	}
 	if err := traces.Shutdown(ctx); err != nil {
 		return err

@@ -1,7 +1,6 @@
-// Policy compares five policies on one catalog of 308 tools. For each it shows
-// how many tools the model sees, how many tokens they cost, and how many
-// requests need no search. Use is counted on one half of the requests and judged on the
-// other: a policy that has seen the requests it is judged on would look too good.
+// Policy compares five policies on one catalog of 308 tools: how many tools the model
+// sees, how many tokens they cost, and how many requests need no search. Use is counted on
+// one half of the requests and judged on the other, so that no policy knows the answers.
 //
 //	go run ./examples/policy [-tools T.jsonl -queries Q.jsonl]
 //
@@ -12,38 +11,33 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"slices"
-	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/internal/terminal"
 )
 
-type tool struct {
-	ID          string          `json:"id"`
-	Server      string          `json:"server"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"input_schema"`
-}
-
-type query struct {
-	Relevant []string `json:"relevant"`
-}
+type (
+	tool struct {
+		ID, Server, Name, Description string
+		InputSchema                   json.RawMessage `json:"input_schema"`
+	}
+	query struct{ Relevant []string } // a request, with the ids of the tools that it takes
+)
 
 func main() {
 	log.SetFlags(0)
 	tools := flag.String("tools", "testdata/corpus/tools.jsonl", "the `file` with the tools")
 	queries := flag.String("queries", "testdata/corpus/queries.jsonl", "the `file` with the requests")
 	flag.Parse()
-	sheet := terminal.NewSheet(os.Stdout)
-	if err := show(sheet, os.Stderr, *tools, *queries); err != nil {
+	if err := show(os.Stdout, *tools, *queries); err != nil {
 		log.Fatal("policy: ", err)
 	}
 }
@@ -55,6 +49,7 @@ type policy struct {
 	intent  string
 }
 
+// policies returns all of them. One knows how often each tool was used.
 func policies(used map[string]float64) []policy {
 	return []policy{
 		{name: "the first 40"},
@@ -69,9 +64,7 @@ func policies(used map[string]float64) []policy {
 	}
 }
 
-// show writes the table. While it computes, it shows on the terminal progress how far it
-// is.
-func show(s *terminal.Sheet, progress *os.File, toolsFile, queriesFile string) error {
+func show(w io.Writer, toolsFile, queriesFile string) error {
 	tools, err := readLines[tool](toolsFile)
 	if err != nil {
 		return err
@@ -80,160 +73,65 @@ func show(s *terminal.Sheet, progress *os.File, toolsFile, queriesFile string) e
 	if err != nil {
 		return err
 	}
-	rows := make([]*row, len(policies(nil)))
-	var done atomic.Int32
-	bar := terminal.Show(progress, func() []string {
-		return []string{fmt.Sprintf("policy %d of %d", min(int(done.Load())+1, len(rows)), len(rows))}
-	})
-	for i := range rows {
-		if rows[i], err = newRow(tools, queries, i); err != nil {
-			break
-		}
-		done.Add(1)
-	}
-	bar.Stop(false)
+	plain, cost, err := place(tools, policy{})
 	if err != nil {
 		return err
 	}
-	table(s, rows)
-	return s.Err()
-}
-
-// table writes the rows. Where the names of the policies have no room beside the
-// figures, each stands above its own.
-func table(s *terminal.Sheet, rows []*row) {
-	name := 0
-	for _, r := range rows {
-		name = max(name, terminal.Width(r.policy))
-	}
-	const figures = 55 // columns
-	columns, _ := s.Columns()
-	beside := name+figures <= columns
-	line := func(policy string, inline, summarized, deferred, hidden, tokens, search any) {
-		text := fmt.Sprintf("%6v%12v%10v%8v%8v%11v", inline, summarized, deferred, hidden, tokens, search)
-		switch {
-		case beside:
-			s.Row("%s%s", terminal.Pad(policy, name), text)
-		case policy == "":
-			s.Row("%s", text)
-		default:
-			s.Row("%s", policy)
-			s.Row("%s", text)
-		}
-	}
-	line("", "inline", "summarized", "deferred", "hidden", "tokens", "no search")
-	for _, r := range rows {
-		line(r.policy, r.standing["inline"], r.standing["summarized"], r.standing["deferred"], r.standing["hidden"], r.tokens,
-			fmt.Sprintf("%.0f %%", 100*float64(r.atOnce)/float64(r.requests)))
-	}
-	s.Gap()
-	s.Text("tokens: of the inline tools and the prompt sections")
-	s.Text(fmt.Sprintf("without a policy: all %d definitions, %d tokens", rows[0].total(), rows[0].all))
-	s.Text("no search: requests whose tools are all inline")
-}
-
-// A row is the result of one policy.
-type row struct {
-	policy           string
-	standing         map[string]int
-	tokens, all      int
-	requests, atOnce int
-}
-
-// total returns how many tools there are.
-func (r *row) total() (n int) {
-	for _, count := range r.standing {
-		n += count
-	}
-	return n
-}
-
-// newRow returns the row of the i-th policy. It knows what is used in every second request
-// and is judged on the others, and then the other way round.
-func newRow(tools []tool, queries []query, i int) (*row, error) {
 	var halves [2][]query
-	for j, q := range queries {
-		halves[j%2] = append(halves[j%2], q)
-	}
-	var rows [2]*row
-	for half := range halves {
-		used, err := uses(tools, halves[1-half])
-		if err != nil {
-			return nil, err
+	used := [2]map[string]float64{{}, {}} // in each half, by registered name
+	for i, q := range queries {
+		if len(q.Relevant) > 0 {
+			halves[i%2] = append(halves[i%2], q)
 		}
-		if rows[half], err = judge(tools, halves[half], policies(used)[i]); err != nil {
-			return nil, err
-		}
-	}
-	first, second := rows[0], rows[1]
-	first.requests += second.requests
-	first.atOnce += second.atOnce
-	first.tokens = (first.tokens + second.tokens) / 2
-	return first, nil
-}
-
-// uses returns in how many queries each tool is used, by registered name.
-func uses(tools []tool, queries []query) (map[string]float64, error) {
-	mgr, placed, err := load(tools, policy{})
-	if err != nil {
-		return nil, err
-	}
-	defer mgr.Close()
-	used := make(map[string]float64)
-	for _, q := range queries {
 		for _, id := range q.Relevant {
-			used[placed[id].Tool.Name()]++
+			used[i%2][plain[id].Tool.Name()]++
 		}
 	}
-	return used, nil
+
+	fmt.Fprintf(w, "%31s%12s%10s%8s%8s%11s\n", "inline", "summarized", "deferred", "hidden", "tokens", "no search")
+	for n, p := range policies(nil) {
+		standing, tokens, atOnce := make(map[string]int), 0, 0
+		for half, requests := range halves {
+			places, cost, err := place(tools, policies(used[1-half])[n])
+			if err != nil {
+				return err
+			}
+			clear(standing) // it is the same for both halves
+			for _, p := range places {
+				standing[p.Standing]++
+			}
+			tokens += cost.Sent()
+			for _, q := range requests {
+				if !slices.ContainsFunc(q.Relevant, func(id string) bool { return places[id].Standing != "inline" }) {
+					atOnce++
+				}
+			}
+		}
+		fmt.Fprintf(w, "%-25s%6d%12d%10d%8d%8d%9.0f %%\n", p.name, standing["inline"], standing["summarized"], standing["deferred"],
+			standing["hidden"], tokens/2, 100*float64(atOnce)/float64(len(halves[0])+len(halves[1])))
+	}
+	fmt.Fprintf(w, "\ntokens: of the inline tools and the prompt sections\nwithout a policy: all %d definitions, %d tokens\n"+
+		"no search: requests whose tools are all inline\n", len(tools), cost.All)
+	return nil
 }
 
-// load returns a Manager with the tools, and where the policy places them by id.
-func load(tools []tool, p policy) (*mcphybrid.Manager, map[string]mcphybrid.Placement, error) {
+// place returns where a policy places the tools, by id, and what they cost.
+func place(tools []tool, p policy) (map[string]mcphybrid.Placement, mcphybrid.TokenStats, error) {
 	mgr := mcphybrid.NewManager(&p.options)
-	if err := mgr.Start(context.Background()); err != nil { // reads what was used
-		return nil, nil, err
-	}
-	ids := make(map[string]string) // by server and name
+	defer mgr.Close()
+	err := mgr.Start(context.Background()) // reads what was used
+	ids := make(map[string]string)         // by server and name
 	for _, t := range tools {
 		ids[t.Server+"/"+t.Name] = t.ID
-		err := mgr.AddTools(t.Server, mcpserver.ServerTool{Tool: mcp.NewToolWithRawSchema(t.Name, t.Description, t.InputSchema)})
-		if err != nil {
-			return nil, nil, err
-		}
+		definition := mcp.NewToolWithRawSchema(t.Name, t.Description, t.InputSchema)
+		err = errors.Join(err, mgr.AddTools(t.Server, mcpserver.ServerTool{Tool: definition}))
 	}
-	mgr.Default().SetIntent(p.intent)
-	placed := make(map[string]mcphybrid.Placement)
-	for _, place := range mgr.Default().Placements() {
-		placed[ids[place.Tool.Server()+"/"+place.Tool.OriginalName()]] = place
+	sess := mgr.NewSession(&mcphybrid.SessionOptions{Intent: p.intent})
+	places := make(map[string]mcphybrid.Placement)
+	for _, p := range sess.Placements() {
+		places[ids[p.Tool.Server()+"/"+p.Tool.OriginalName()]] = p
 	}
-	return mgr, placed, nil
-}
-
-// judge returns the row of p for these queries.
-func judge(tools []tool, queries []query, p policy) (*row, error) {
-	mgr, placed, err := load(tools, p)
-	if err != nil {
-		return nil, err
-	}
-	defer mgr.Close()
-	r := &row{policy: p.name, standing: make(map[string]int)}
-	for _, place := range placed {
-		r.standing[place.Standing]++
-		r.all += mcphybrid.EstimateTokens([]*mcphybrid.BridgeTool{place.Tool}, nil)
-	}
-	st := mgr.Stats().Tokens
-	r.tokens = st.Inline + st.Meta + st.Sections
-	for _, q := range queries {
-		if len(q.Relevant) == 0 {
-			continue
-		}
-		r.requests++
-		if !slices.ContainsFunc(q.Relevant, func(id string) bool { return placed[id].Standing != "inline" }) {
-			r.atOnce++
-		}
-	}
-	return r, nil
+	return places, sess.Stats().Tokens, err
 }
 
 func readLines[T any](path string) (list []T, err error) {

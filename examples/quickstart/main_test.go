@@ -10,7 +10,7 @@ import (
 
 func TestShow(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, show(t.Context(), &out, t.TempDir()))
+	require.NoError(t, show(t.Context(), &out))
 	for _, want := range []string{
 		"150 tools: 40 inline, 110 deferred",
 		"## MCP Tools (prefer over core tools)",
@@ -20,13 +20,14 @@ func TestShow(t *testing.T) {
 		`← [{"item":"tea","price":"3"},{"item":"coffee","price":"4"}]`,
 		"← [1,3]",
 		"\n 41  mcp_tool_search\n 42  mcp_text__csv_to_json\n 43  mcp_text__json_query\n 44  mcp_math__solve_linear_system\n",
-		"saved in each request",
 	} {
 		assert.Contains(t, out.String(), want)
 	}
+	assert.Regexp(t, `\nsaved in the next request +1\d{4}  \([67]\d %\)\n$`, out.String())
 	assert.NotContains(t, out.String(), "! ")
+	assert.NotContains(t, out.String(), "not implemented")
 
 	var again bytes.Buffer
-	require.NoError(t, show(t.Context(), &again, t.TempDir()))
+	require.NoError(t, show(t.Context(), &again))
 	assert.Equal(t, out.String(), again.String())
 }

@@ -1,53 +1,122 @@
-// Replicas serves conversations by several processes that share a store, kills them one
-// after the other, and the store, and checks that no conversation notices.
+// Replicas serves one conversation by three replicas that share a store, and loses one of
+// them.
 //
 //	go -C examples/replicas run .
 //
-// Each replica is a process with a Manager. Each turn goes to the next one, in turn, as a
-// load balancer would send it, and some go to two at once. The model is a script: it looks
-// for the tool that the question names and calls it.
+// The model is a script: it looks for the tool that the question names and calls it. The
+// store is a NATS server in this process; a host has three of them elsewhere.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
-	"os/signal"
+	"sync"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
-// settings say what play plays.
-type settings struct {
-	replicas      int
-	conversations int
-	think         time.Duration // between an answer and the next question
-	away          time.Duration // how long the store is away
-	time          time.Duration // how long to go on killing; each dies at least once
-	pause         time.Duration // between kills
-}
-
 func main() {
-	if err := role(os.Args[1:]); err != errNoRole {
-		if err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
-	var s settings
-	flag.IntVar(&s.replicas, "replicas", 3, "number of replicas")
-	flag.IntVar(&s.conversations, "conversations", 20, "number of conversations")
-	flag.DurationVar(&s.think, "think", 100*time.Millisecond, "pause between an answer and the next question")
-	flag.DurationVar(&s.away, "away", 10*time.Second, "how long the store is away")
-	flag.DurationVar(&s.time, "time", 0, "how long to go on; each replica and the store die at least once")
-	flag.DurationVar(&s.pause, "pause", time.Second, "pause between kills")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	r, err := play(ctx, s, log.Printf)
+	log.SetFlags(0)
+	folder, err := os.MkdirTemp("", "replicas-")
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(r)
+	err = show(context.Background(), os.Stdout, folder)
+	os.RemoveAll(folder)
+	if err != nil {
+		log.Fatal("replicas: ", err)
+	}
+}
+
+func show(ctx context.Context, w io.Writer, folder string) error {
+	store, err := startStore(folder, server.RANDOM_PORT)
+	if err != nil {
+		return err
+	}
+	defer store.Shutdown()
+	desk := mcphybrid.ServerConfig{Name: "desk", InProcess: newDesk()}
+	replicas := make([]*replica, 3)
+	for i := range replicas {
+		nc, err := nats.Connect(store.ClientURL())
+		if err != nil {
+			return err
+		}
+		defer nc.Close()
+		if replicas[i], err = newReplica(ctx, fmt.Sprintf("replica %d", i+1), nc, desk); err != nil {
+			return err
+		}
+		defer replicas[i].mgr.Close()
+	}
+
+	const id = "alice/17"
+	for n := range 6 {
+		question := fmt.Sprintf("job_%03d for Alice", 10*n)
+		m, err := replicas[n%len(replicas)].answer(ctx, id, n, question)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s: %s\n", m.By, m.Answer)
+		if n == 3 {
+			fmt.Fprintln(w, "replica 1 is lost")
+			replicas[0].mgr.Close()
+			replicas = replicas[1:]
+		}
+	}
+
+	// A client that asks two at once, or asks again, gets one answer.
+	var both sync.WaitGroup
+	answers, errs := make([]message, len(replicas)), make([]error, len(replicas))
+	for i, r := range replicas {
+		both.Go(func() { answers[i], errs[i] = r.answer(ctx, id, 6, "job_060 for Alice") })
+	}
+	both.Wait()
+	for i, r := range replicas {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		fmt.Fprintf(w, "%s, asked at once, tells the answer of %s\n", r.name, answers[i].By)
+	}
+	c, _, err := replicas[0].load(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "the store has %d messages\n", len(c.Messages))
+	return err
+}
+
+// startStore starts a NATS server with JetStream.
+func startStore(folder string, port int) (*server.Server, error) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoLog: true, NoSigs: true, JetStream: true, StoreDir: folder})
+	if err != nil {
+		return nil, err
+	}
+	s.Start()
+	if !s.ReadyForConnections(20 * time.Second) {
+		return nil, fmt.Errorf("the store does not start")
+	}
+	return s, nil
+}
+
+// jobs is how many tools there are.
+const jobs = 200
+
+// newDesk returns an MCP server with tools that say what they were asked.
+func newDesk() *mcpserver.MCPServer {
+	s := mcpserver.NewMCPServer("desk", "1")
+	for i := range jobs {
+		name := fmt.Sprintf("job_%03d", i)
+		s.AddTool(mcp.NewTool(name, mcp.WithDescription(fmt.Sprintf("Does job %d at the desk", i)), mcp.WithString("text")),
+			func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultText(name + " did: " + r.GetString("text", "")), nil
+			})
+	}
+	return s
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"log"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +23,25 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
+}
+
+func TestShow(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, show(t.Context(), &out, t.TempDir()))
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, 10, out.String())
+	assert.Equal(t, []string{
+		"replica 1: job_000 did: job_000 for Alice",
+		"replica 2: job_010 did: job_010 for Alice",
+		"replica 3: job_020 did: job_020 for Alice",
+		"replica 1: job_030 did: job_030 for Alice",
+		"replica 1 is lost",
+		"replica 2: job_040 did: job_040 for Alice",
+		"replica 3: job_050 did: job_050 for Alice",
+	}, lines[:7])
+	_, by, _ := strings.Cut(lines[7], " tells ")
+	assert.Equal(t, "replica 3, asked at once, tells "+by, lines[8])
+	assert.Equal(t, "the store has 7 messages", lines[9])
 }
 
 // The loss of each replica, and of the store, loses and mixes nothing.

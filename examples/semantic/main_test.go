@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -16,14 +17,13 @@ const corpus = "../../testdata/corpus/tools.jsonl"
 
 func TestSemantic(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, run(t.Context(), []string{"-tools", corpus, "-n", "3", "-query", "create an issue"}, &out, io.Discard))
+	require.NoError(t, show(t.Context(), &out, corpus, "create an issue", letters{}))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	require.Len(t, lines, 12, out.String())
-	for _, at := range []int{0, 4, 8} {
-		assert.False(t, strings.HasPrefix(lines[at], " "), out.String())
+	require.Len(t, lines, 18, out.String())
+	for i, heading := range []string{"by words", "by meaning", "by both"} {
+		assert.Equal(t, heading, lines[6*i], out.String())
+		assert.Contains(t, lines[6*i+1], "create_issue")
 	}
-	assert.Contains(t, lines[1], "create_issue")
-	assert.Contains(t, lines[9], "create_issue")
 }
 
 // A request to a service has the form of its API.
@@ -38,19 +38,30 @@ func TestSemanticService(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"embeddings": vectors})
 	}))
 	defer s.Close()
+	e, err := newEmbedder(s.URL, "", "nomic-embed-text")
+	require.NoError(t, err)
 	var out strings.Builder
-	require.NoError(t, run(t.Context(), []string{"-tools", corpus, "-ollama", s.URL, "-query", "create an issue"}, &out, io.Discard))
+	require.NoError(t, show(t.Context(), &out, corpus, "create an issue", e))
 	assert.Contains(t, out.String(), "create_issue")
 }
 
 func TestSemanticErrors(t *testing.T) {
-	for want, args := range map[string][]string{
-		"-query is needed": {},
-		"two services":     {"-query", "x", "-ollama", "http://a", "-openai", "http://b"},
-		"is not one with":  {"-query", "x", "-ollama", "localhost:11434"},
-		"no such file":     {"-query", "x", "-tools", "nowhere.jsonl"},
-		"/dev/null has no": {"-query", "x", "-tools", "/dev/null"},
+	for want, urls := range map[string][2]string{
+		"two services":    {"http://a", "http://b"},
+		"is not one with": {"localhost:11434", ""},
 	} {
-		assert.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), want)
+		_, err := newEmbedder(urls[0], urls[1], "m")
+		assert.ErrorContains(t, err, want)
 	}
+	for file, want := range map[string]string{
+		"nowhere.jsonl": "no such file",
+		os.DevNull:      "tool 1: EOF",
+	} {
+		assert.ErrorContains(t, show(t.Context(), io.Discard, file, "x", letters{}), want)
+	}
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	e, err := newEmbedder("", s.URL, "m")
+	require.NoError(t, err)
+	assert.Error(t, show(t.Context(), io.Discard, corpus, "x", e), "it would wait for ever")
 }

@@ -107,10 +107,10 @@ func (a *Account) challenged(ctx context.Context) []string {
 }
 
 // ask returns a handler that has the metadata of the authorization server of the
-// resource at base, with these challenges of the server. If the carrier saw none, they
+// resource at base, with these challenges of the server. If the transport saw none, they
 // are a guess.
-func (a *Account) ask(ctx context.Context, base string, challenges []string) (*transport.OAuthHandler, *carrier, error) {
-	c := a.carrier()
+func (a *Account) ask(ctx context.Context, base string, challenges []string) (*transport.OAuthHandler, *oauthTransport, error) {
+	c := a.transport()
 	h := transport.NewOAuthHandler(transport.OAuthConfig{HTTPClient: c.client(), AuthServerMetadataURL: a.cfg.MetadataURL})
 	h.SetBaseURL(base)
 	h.HandleUnauthorizedResponse(&http.Response{Header: http.Header{"Www-Authenticate": challenges}})

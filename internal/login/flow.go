@@ -155,7 +155,7 @@ const maxPage = 32 << 10
 // page returns the address of the page where the user logs in.
 func (a *Account) page(d *discovery, r *record, redirect, state, verifier string) (string, error) {
 	u, err := url.Parse(cmp.Or(a.cfg.AuthorizationURL, d.metadata.AuthorizationEndpoint))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || a.carrier().secure && u.Scheme != "https" {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || a.transport().secure && u.Scheme != "https" {
 		return "", errors.New("the address of the authorization server's page is not an https URL")
 	}
 	query := u.Query()

@@ -300,7 +300,7 @@ func TestCarrier(t *testing.T) {
 	defer a.Close()
 	err := a.Login(t.Context(), nil)
 	assert.ErrorContains(t, err, "without TLS")
-	_, err = a.carrier().RoundTrip(&http.Request{URL: &url.URL{Scheme: "http", Host: "10.0.0.1"}})
+	_, err = a.transport().RoundTrip(&http.Request{URL: &url.URL{Scheme: "http", Host: "10.0.0.1"}})
 	assert.ErrorContains(t, err, "without TLS")
 
 	for _, page := range []string{"javascript:alert(1)", "http://mcp.example/", "https://", "file:///etc/passwd"} {

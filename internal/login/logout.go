@@ -141,7 +141,7 @@ func (a *Account) revokeToken(ctx context.Context, r *record, secret, kind, toke
 	if basic {
 		request.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(secret)) // RFC 6749, 2.3.1
 	}
-	resp, err := a.carrier().client().Do(request)
+	resp, err := a.transport().client().Do(request)
 	if err != nil {
 		return text.WithoutURL(err)
 	}

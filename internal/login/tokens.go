@@ -49,7 +49,7 @@ func (a *Account) refresh(ctx context.Context, r record, first endpoints) (recor
 // client is registered for the scopes.
 func (a *Account) handler(r *record, redirect string, scopes []string) (*transport.OAuthHandler, *received) {
 	got := new(received)
-	c := a.carrier()
+	c := a.transport()
 	c.resource, c.metadata = r.Resource, &transport.AuthServerMetadata{
 		Issuer: r.Issuer, AuthorizationEndpoint: r.TokenURL, TokenEndpoint: r.TokenURL, RegistrationEndpoint: r.registration,
 		TokenEndpointAuthMethodsSupported: r.AuthMethods,

@@ -18,12 +18,12 @@ type Tool struct {
 	Repeatable bool   // a second call does no harm
 	Task       bool   // it is executed as a task only
 
-	Bar Bar
+	Bar Precheck
 }
 
-// A Bar returns why a request must not be made, or nil. It is asked when the server is
-// connected, and so has listed what it has now. A nil Bar permits all.
-type Bar func() error
+// A Precheck returns why a request must not be made, or nil. It is asked when the server is
+// connected, and so has listed what it has now. A nil Precheck permits all.
+type Precheck func() error
 
 // A barredError is why a request was not made.
 type barredError struct{ error }
@@ -31,7 +31,7 @@ type barredError struct{ error }
 func (e barredError) Unwrap() error { return e.error }
 
 // About returns the error of a request with what the request was about. An error of a
-// [Bar] says that itself.
+// [Precheck] says that itself.
 func About(err error, kind, id, server string) error {
 	if barred := (barredError{}); errors.As(err, &barred) {
 		return barred.error
@@ -55,7 +55,7 @@ func (s *Server) Call(ctx context.Context, tool Tool, args json.RawMessage) (*mc
 }
 
 // Read reads the resource with that URI, as Call runs a repeatable tool.
-func (s *Server) Read(ctx context.Context, bar Bar, uri string) (*mcp.ReadResourceResult, error) {
+func (s *Server) Read(ctx context.Context, bar Precheck, uri string) (*mcp.ReadResourceResult, error) {
 	result, err := s.request(ctx, "", true, bar, func(ctx context.Context, c *conn) (any, error) {
 		var r mcp.ReadResourceRequest
 		var end func()
@@ -69,7 +69,7 @@ func (s *Server) Read(ctx context.Context, bar Bar, uri string) (*mcp.ReadResour
 }
 
 // Prompt fills in the prompt with that name, as Call runs a repeatable tool.
-func (s *Server) Prompt(ctx context.Context, bar Bar, name string, args map[string]string) (*mcp.GetPromptResult, error) {
+func (s *Server) Prompt(ctx context.Context, bar Precheck, name string, args map[string]string) (*mcp.GetPromptResult, error) {
 	result, err := s.request(ctx, "", true, bar, func(ctx context.Context, c *conn) (any, error) {
 		var r mcp.GetPromptRequest
 		var end func()
@@ -83,7 +83,7 @@ func (s *Server) Prompt(ctx context.Context, bar Bar, name string, args map[stri
 }
 
 // Complete asks for values of an argument, as Call runs a repeatable tool.
-func (s *Server) Complete(ctx context.Context, bar Bar, p mcp.CompleteParams) (*mcp.CompleteResult, error) {
+func (s *Server) Complete(ctx context.Context, bar Precheck, p mcp.CompleteParams) (*mcp.CompleteResult, error) {
 	result, err := s.request(ctx, "", true, bar, func(ctx context.Context, c *conn) (any, error) {
 		return c.client.Complete(ctx, mcp.CompleteRequest{Params: p})
 	})
@@ -96,7 +96,7 @@ type request func(context.Context, *conn) (any, error)
 
 // request makes a request within the call timeout. tool is the tool that it calls, or
 // "". If again is set, it may be made twice. The result is that of send, or nil.
-func (s *Server) request(ctx context.Context, tool string, again bool, bar Bar, send request) (any, error) {
+func (s *Server) request(ctx context.Context, tool string, again bool, bar Precheck, send request) (any, error) {
 	passage, err := s.circuit.enter()
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (s *Server) request(ctx context.Context, tool string, again bool, bar Bar, 
 	return result, err
 }
 
-func (s *Server) attempt(ctx context.Context, tool string, again bool, bar Bar, send request) (any, error) {
+func (s *Server) attempt(ctx context.Context, tool string, again bool, bar Precheck, send request) (any, error) {
 	return foreign.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (any, error) {
 		for ; ; again = false {
 			c, err := s.serving(ctx)
@@ -122,9 +122,9 @@ func (s *Server) attempt(ctx context.Context, tool string, again bool, bar Bar, 
 					return nil, barredError{err}
 				}
 			}
-			during, end := c.desk.Begin(ctx, tool)
+			during, end := c.broker.Begin(ctx, tool)
 			result, err := send(during, c)
-			if first := (mcp.URLElicitationRequiredError{}); errors.As(err, &first) && c.desk.Open(during, first.Elicitations) {
+			if first := (mcp.URLElicitationRequiredError{}); errors.As(err, &first) && c.broker.Open(during, first.Elicitations) {
 				result, err = send(during, c)
 			}
 			end(ctx.Err() == nil && !isLostIn(ctx, err))

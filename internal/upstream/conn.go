@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
@@ -33,25 +33,25 @@ type conn struct {
 
 	mirrored atomic.Pointer[map[string]mcp.Tool] // by name: see listing
 	progress progressTable
-	desk     *desk.Desk       // takes the server's questions; nil if nobody answers any
+	broker   *broker.Broker   // takes the server's questions; nil if nobody answers any
 	logLevel mcp.LoggingLevel // least level of log messages to request, or ""
 }
 
 // dial creates a connection to the server and starts the child if there is a
 // command. It does not wait for an answer. The server's questions are counted in
 // asked.
-func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, how manner) (*conn, error) {
+func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manner) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
-	c.desk = desk.New(desk.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Tally: asked})
-	g := guard{maxMessage: l.MaxMessage, unasked: &unasked{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
-	answers := answers(c.desk)
+	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
+	g := guard{maxMessage: l.MaxMessage, unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
+	answers := answers(c.broker)
 	if how == handshake {
 		//lint:ignore SA1019 for servers that refuse the version they offer
 		answers = append(answers, client.WithLegacyProtocolOnly())
 	}
 	switch {
 	case cfg.InProcess != nil:
-		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g, c.desk), answers...)
+		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g, c.broker), answers...)
 	case cfg.URL != "":
 		web, err := c.httpClient(cfg, g, hide, how == olderHTTP)
 		if err != nil {
@@ -62,7 +62,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, how manner) (
 			if c.sse, err = newSSETransport(cfg, g, web, log); err != nil {
 				return nil, err
 			}
-			c.desk = nil // the server can't ask: see eventBody
+			c.broker = nil // the server can't ask: see eventBody
 			c.client = client.NewClient(c.sse)
 			break
 		}
@@ -72,7 +72,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, how manner) (
 		if err != nil {
 			return nil, err
 		}
-		if c.desk != nil {
+		if c.broker != nil {
 			//lint:ignore SA1019 some servers before 2026-07-28 ask only there
 			options = append(options, transport.WithContinuousListening())
 		}
@@ -80,16 +80,16 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, how manner) (
 		if err != nil {
 			return nil, err
 		}
-		c.client = client.NewClient(httpTransport{t, probe, g, cfg.Unauthorized(nil), c.desk}, answers...)
+		c.client = client.NewClient(httpTransport{t, probe, g, cfg.Unauthorized(nil), c.broker}, answers...)
 	default:
 		p, err := startProcess(cfg, hide)
 		if err != nil {
 			return nil, err
 		}
 		c.process = p
-		t := transport.NewIO(newFrameReader(p.out, l.MaxMessage, g.unasked, p.expectExit), p, nil)
+		t := transport.NewIO(newFrameReader(p.out, l.MaxMessage, g.unsolicited, p.expectExit), p, nil)
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // it would log the end of a pipe once per request
-		c.client = client.NewClient(stdioTransport{t, g, c.desk}, answers...)
+		c.client = client.NewClient(stdioTransport{t, g, c.broker}, answers...)
 	}
 	// Handlers run on the goroutine that reads messages: they must not wait for one.
 	c.client.OnNotification(func(n mcp.JSONRPCNotification) {
@@ -101,7 +101,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, how manner) (
 			c.progress.tell(n, cfg.Log)
 			return
 		case string(mcp.MethodNotificationCancelled):
-			c.desk.Withdraw(n)
+			c.broker.Withdraw(n)
 		}
 		if cfg.OnNotification != nil {
 			foreign.Logged(cfg.Log, "ServerConfig.OnNotification", func() { cfg.OnNotification(n) })
@@ -111,7 +111,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *desk.Tally, how manner) (
 }
 
 // answers returns the options of a client that answers what d can answer.
-func answers(d *desk.Desk) []client.ClientOption {
+func answers(d *broker.Broker) []client.ClientOption {
 	can := d.Capabilities()
 	options := []client.ClientOption{client.WithClientCapabilities(can)}
 	if can.Elicitation != nil {
@@ -314,7 +314,7 @@ func (c *conn) explain(err error) error {
 // close ends the connection and waits until the child is gone. The child has
 // grace to end by itself.
 func (c *conn) close(grace time.Duration) {
-	c.desk.Close()
+	c.broker.Close()
 	_ = c.client.Close() // an error of a connection that we end does not matter
 	if c.process != nil {
 		c.process.stop(grace)

@@ -29,13 +29,13 @@ type Refusal struct {
 
 // refusal returns the Refusal in the answer to a request with these headers, or nil.
 // Scopes that repeat a secret are left out: hosts are told of them.
-func (d *dresser) refusal(sent http.Header, resp *http.Response) *Refusal {
+func (a *authorizer) refusal(sent http.Header, resp *http.Response) *Refusal {
 	r := &Refusal{Sent: sent, Challenges: resp.Header.Values("WWW-Authenticate")}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
 		return r
 	case http.StatusForbidden:
-		if r.Scopes = slices.DeleteFunc(login.Lacking(r.Challenges), d.secrets.in); len(r.Scopes) > 0 {
+		if r.Scopes = slices.DeleteFunc(login.Lacking(r.Challenges), a.secrets.in); len(r.Scopes) > 0 {
 			return r
 		}
 	}
@@ -50,8 +50,8 @@ func (e scopeError) Unwrap() error { return e.error }
 // maxHeaders is how many headers a source may return.
 const maxHeaders = 64
 
-// A dresser gives the requests of a connection the headers of the configuration.
-type dresser struct {
+// An authorizer gives the requests of a connection the headers of the configuration.
+type authorizer struct {
 	server  *url.URL
 	fixed   map[string]string
 	sources []HeaderSource
@@ -60,17 +60,17 @@ type dresser struct {
 	unauthorized func(scopes []string) error
 }
 
-// dress returns r with its headers, or an error if r does not go to the server.
-func (d *dresser) dress(r *http.Request, refused *Refusal) (*http.Request, error) {
-	if r.URL.Host != d.server.Host || d.server.Scheme == "https" && r.URL.Scheme != "https" {
+// authorize returns r with its headers, or an error if r does not go to the server.
+func (a *authorizer) authorize(r *http.Request, refused *Refusal) (*http.Request, error) {
+	if r.URL.Host != a.server.Host || a.server.Scheme == "https" && r.URL.Scheme != "https" {
 		return nil, fmt.Errorf("refused to send a request to host %q", r.URL.Host)
 	}
 	r = r.WithContext(r.Context())
 	r.Header = r.Header.Clone()
-	for name, value := range d.fixed {
+	for name, value := range a.fixed {
 		r.Header.Set(name, value)
 	}
-	for _, source := range d.sources {
+	for _, source := range a.sources {
 		more, err := source(r.Context(), r.Header, refused)
 		if err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func (d *dresser) dress(r *http.Request, refused *Refusal) (*http.Request, error
 			return nil, fmt.Errorf("there are %d headers, more than the limit of %d", len(more), maxHeaders)
 		}
 		for name, values := range more {
-			d.secrets.hold(name, values)
+			a.secrets.hold(name, values)
 			r.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 		}
 	}
@@ -88,27 +88,27 @@ func (d *dresser) dress(r *http.Request, refused *Refusal) (*http.Request, error
 
 // send sends r by base. If the server refuses the credentials, and there are others,
 // it sends r once more with these.
-func (d *dresser) send(r *http.Request, base http.RoundTripper, failed *failure) (*http.Response, error) {
-	dressed, err := d.dress(r, nil)
+func (a *authorizer) send(r *http.Request, base http.RoundTripper, failed *outcome) (*http.Response, error) {
+	authorized, err := a.authorize(r, nil)
 	if err != nil {
 		return nil, failed.refuse(err)
 	}
 	for tries := 1; ; tries++ {
-		resp, err := base.RoundTrip(dressed)
+		resp, err := base.RoundTrip(authorized)
 		if err != nil {
 			failed.note(err)
 			return nil, err
 		}
-		refused := d.refusal(dressed.Header, resp)
+		refused := a.refusal(authorized.Header, resp)
 		if refused == nil || refused.Scopes == nil && tries == 2 || r.Body != nil && r.GetBody == nil {
 			return resp, nil
 		}
-		again, err := d.dress(r, refused)
-		if err == nil && (tries == 2 || maps.EqualFunc(again.Header, dressed.Header, slices.Equal)) {
+		again, err := a.authorize(r, refused)
+		if err == nil && (tries == 2 || maps.EqualFunc(again.Header, authorized.Header, slices.Equal)) {
 			if refused.Scopes == nil || failed == nil {
 				return resp, nil
 			}
-			err = scopeError{d.unauthorized(refused.Scopes)}
+			err = scopeError{a.unauthorized(refused.Scopes)}
 		}
 		resp.Body.Close()
 		if err == nil && r.Body != nil {
@@ -117,7 +117,7 @@ func (d *dresser) send(r *http.Request, base http.RoundTripper, failed *failure)
 		if err != nil {
 			return nil, failed.refuse(err)
 		}
-		dressed = again
+		authorized = again
 	}
 }
 
@@ -142,14 +142,14 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 		}
 	}
 	c.own, _ = base.(*http.Transport)
-	d := &dresser{server: server, fixed: cfg.Headers, sources: cfg.HeaderSources, secrets: hide, unauthorized: cfg.Unauthorized}
+	a := &authorizer{server: server, fixed: cfg.Headers, sources: cfg.HeaderSources, secrets: hide, unauthorized: cfg.Unauthorized}
 	if cfg.HeadersHelper != "" {
-		d.sources = slices.Concat([]HeaderSource{newHelper(cfg).headers}, d.sources)
+		a.sources = slices.Concat([]HeaderSource{newHelper(cfg).headers}, a.sources)
 	}
 	if cfg.Account != nil {
-		d.sources = append(slices.Clip(d.sources), logIn(cfg.Account))
+		a.sources = append(slices.Clip(a.sources), logIn(cfg.Account))
 	}
-	to.Transport = &limitedHTTP{base: base, dresser: d, maxMessage: g.maxMessage, unasked: g.unasked, older: older}
+	to.Transport = &limitedHTTP{base: base, authorizer: a, maxMessage: g.maxMessage, unsolicited: g.unsolicited, older: older}
 	return to, nil
 }
 

@@ -285,7 +285,7 @@ func TestQuestionsOverHTTP(t *testing.T) {
 	require.NoError(t, err)
 	base := ownTransport()
 	defer base.CloseIdleConnections()
-	rt := &limitedHTTP{base: base, dresser: &dresser{server: address}, maxMessage: 1000, unasked: &unasked{max: 10, maxBytes: 1000}}
+	rt := &limitedHTTP{base: base, authorizer: &authorizer{server: address}, maxMessage: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	post := func(ctx context.Context) error {
@@ -305,7 +305,7 @@ func TestQuestionsOverHTTP(t *testing.T) {
 	resp.Body.Close()
 	assert.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode, "a stream that is refused is not asked for again")
 
-	request := context.WithValue(over, failureKey{}, new(failure))
+	request := context.WithValue(over, failureKey{}, new(outcome))
 	assert.ErrorIs(t, post(request), context.Canceled, "a request")
 	assert.NoError(t, post(request), "an answer to a question on its stream")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
@@ -37,7 +37,7 @@ type inProcessTransport struct {
 	guard
 }
 
-func newInProcessTransport(s InProcess, g guard, d *desk.Desk) *inProcessTransport {
+func newInProcessTransport(s InProcess, g guard, d *broker.Broker) *inProcessTransport {
 	var sample mcpserver.SamplingHandler
 	var elicit mcpserver.ElicitationHandler
 	var roots mcpserver.RootsHandler
@@ -130,7 +130,7 @@ func (t *inProcessTransport) handle(ctx context.Context, r transport.JSONRPCRequ
 	if err != nil {
 		return nil, err
 	}
-	answer, err := json.Marshal(t.server.HandleMessage(t.server.WithContext(desk.WithRequest(ownRequest{ctx}), t.session), request))
+	answer, err := json.Marshal(t.server.HandleMessage(t.server.WithContext(broker.WithRequest(ownRequest{ctx}), t.session), request))
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ type Limits struct {
 	StartTimeout time.Duration // for connecting and the first listing, and for each later listing
 	CallTimeout  time.Duration // for each call
 
-	MaxMessage    int // bytes of one message; see also unasked
+	MaxMessage    int // bytes of one message; see also unsolicited
 	MaxDefinition int // bytes of one element of a list
 	MaxListing    int // bytes of all that the server lists
 	MaxTools      int // how much the server lists, tools and all else
@@ -51,11 +51,11 @@ func tooLarge(limit int) error {
 	return fmt.Errorf("a message has more bytes than the limit of %d", limit)
 }
 
-// An unasked limits the messages per second that a server sends over one
+// An unsolicited limits the messages per second that a server sends over one
 // connection without a request, and their bytes. It counts all messages and
 // allows for the answers that were due. A message is a line from a child or an
 // event of a stream.
-type unasked struct {
+type unsolicited struct {
 	max      int // messages
 	maxBytes int // bytes of one answer, and of the others at once
 
@@ -72,7 +72,7 @@ type unasked struct {
 const forgiven = 16
 
 // ask counts a new request.
-func (u *unasked) ask() {
+func (u *unsolicited) ask() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.underWay++
@@ -80,7 +80,7 @@ func (u *unasked) ask() {
 }
 
 // answered counts the end of a request.
-func (u *unasked) answered() {
+func (u *unsolicited) answered() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.underWay--
@@ -89,7 +89,7 @@ func (u *unasked) answered() {
 
 // count counts a message of that many bytes, at most maxBytes. After an error,
 // the caller must close the connection.
-func (u *unasked) count(bytes int) error {
+func (u *unsolicited) count(bytes int) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
@@ -116,15 +116,15 @@ const maxLine = 16
 // request fails. It ends the stream if there are too many messages, or a line of
 // more than maxLine times max bytes.
 type frameReader struct {
-	r       *bufio.Reader
-	max     int
-	unasked *unasked
-	end     func(error) // called at the end of the stream; with nil if the child ended it
-	line    []byte      // the rest of the current line
+	r           *bufio.Reader
+	max         int
+	unsolicited *unsolicited
+	end         func(error) // called at the end of the stream; with nil if the child ended it
+	line        []byte      // the rest of the current line
 }
 
-func newFrameReader(r io.Reader, maxMessage int, u *unasked, end func(error)) *frameReader {
-	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage, unasked: u, end: end}
+func newFrameReader(r io.Reader, maxMessage int, u *unsolicited, end func(error)) *frameReader {
+	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage, unsolicited: u, end: end}
 }
 
 func (f *frameReader) Read(p []byte) (int, error) { return readFrom(&f.line, p, f.next) }
@@ -173,7 +173,7 @@ func (f *frameReader) next() error {
 			f.end(nil)
 			return io.EOF
 		}
-		if err := f.unasked.count(min(size, f.max)); err != nil {
+		if err := f.unsolicited.count(min(size, f.max)); err != nil {
 			f.end(err)
 			return io.EOF
 		}
@@ -210,15 +210,15 @@ func oversizeResponse(first, last []byte, limit int) []byte {
 // limitedHTTP limits how much a server can send over HTTP, and how long it can
 // hold requests that need no answer.
 type limitedHTTP struct {
-	base       http.RoundTripper
-	dresser    *dresser
-	maxMessage int
-	unasked    *unasked
-	older      bool // for an sseTransport
+	base        http.RoundTripper
+	authorizer  *authorizer
+	maxMessage  int
+	unsolicited *unsolicited
+	older       bool // for an sseTransport
 }
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
-	failed, _ := r.Context().Value(failureKey{}).(*failure)
+	failed, _ := r.Context().Value(failureKey{}).(*outcome)
 	answer := r.Method == http.MethodPost && r.Response == nil && (failed == nil || failed.sent.Swap(true))
 	if answer {
 		failed = nil
@@ -232,7 +232,7 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
-	resp, err := t.dresser.send(r, t.base, failed)
+	resp, err := t.authorizer.send(r, t.base, failed)
 	if err != nil {
 		return nil, err
 	}
@@ -242,15 +242,15 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if t.older && r.Method == http.MethodGet && kind == "text/event-stream" {
-		resp.Body = newEventBody(resp.Body, t.dresser.server, t.maxMessage, t.unasked)
+		resp.Body = newEventBody(resp.Body, t.authorizer.server, t.maxMessage, t.unsolicited)
 		return resp, nil
 	}
 	resp.Body = &limitedBody{
-		ReadCloser: resp.Body,
-		failed:     failed,
-		max:        t.maxMessage,
-		unasked:    t.unasked,
-		events:     kind == "text/event-stream",
+		ReadCloser:  resp.Body,
+		failed:      failed,
+		max:         t.maxMessage,
+		unsolicited: t.unsolicited,
+		events:      kind == "text/event-stream",
 	}
 	if !t.older && r.Method == http.MethodPost && lacksMethod(resp) {
 		resp.StatusCode = http.StatusBadRequest // mcp-go reads what it says, and does not end the session
@@ -273,10 +273,10 @@ var errTooManyLines = errors.New("an event of a stream has too many lines")
 // max in all.
 type limitedBody struct {
 	io.ReadCloser
-	failed  *failure
-	max     int
-	unasked *unasked
-	events  bool
+	failed      *outcome
+	max         int
+	unsolicited *unsolicited
+	events      bool
 
 	size   int  // bytes of the current message
 	before int  // bytes of its lines before the current one
@@ -304,7 +304,7 @@ func (b *limitedBody) take(c byte) error {
 		return b.failed.refuse(tooLarge(b.max))
 	case !b.events:
 	case c == '\n' && !b.inLine: // an empty line ends an event
-		err := b.unasked.count(b.size + b.cost)
+		err := b.unsolicited.count(b.size + b.cost)
 		b.size, b.before, b.cost = 0, 0, 0
 		if err != nil {
 			b.failed.note(err)

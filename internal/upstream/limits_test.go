@@ -44,7 +44,7 @@ func TestLimitedBody(t *testing.T) {
 		{"an event of long lines over it", strings.Repeat("data: "+strings.Repeat("x", 40)+"\n", 3) + "\n", true, tooLong},
 		{"a long line", strings.Repeat("x", 101), true, tooLong},
 	} {
-		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, events: test.events, unasked: &unasked{max: 50, maxBytes: 1000}}
+		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, events: test.events, unsolicited: &unsolicited{max: 50, maxBytes: 1000}}
 		got, err := io.ReadAll(b)
 		if test.want == "" {
 			assert.NoError(t, err, test.name)
@@ -60,7 +60,7 @@ func TestLinesOfAnEventCost(t *testing.T) {
 	const limit = 1 << 20
 	for _, line := range []string{"data:x\n", "data:\n:\n", "x\r\n", "data: " + strings.Repeat("x", 1000) + "\n"} {
 		lines := &repeated{text: strings.Repeat(line, 1+limit/len(line))}
-		b := &limitedBody{ReadCloser: io.NopCloser(io.LimitReader(lines, int64(limit*len(line)))), max: limit, events: true, unasked: &unasked{max: 50, maxBytes: limit}}
+		b := &limitedBody{ReadCloser: io.NopCloser(io.LimitReader(lines, int64(limit*len(line)))), max: limit, events: true, unsolicited: &unsolicited{max: 50, maxBytes: limit}}
 		got, err := io.ReadAll(b)
 		assert.Error(t, err)
 		n := bytes.Count(got, []byte("\n"))
@@ -124,7 +124,7 @@ func TestFrameReader(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"a message has more bytes than the limit of 60000"}}` + "\n"},
 		{"just within it", `{"id":1,"r":"` + long[:60000-16] + "\"}\n", `{"id":1,"r":"` + long[:60000-16] + "\"}\n"},
 	} {
-		f := newFrameReader(strings.NewReader(test.in), 60_000, &unasked{max: 10, maxBytes: 1 << 20}, func(error) {})
+		f := newFrameReader(strings.NewReader(test.in), 60_000, &unsolicited{max: 10, maxBytes: 1 << 20}, func(error) {})
 		var got strings.Builder
 		_, err := fmt.Fprint(&got, readAll(f))
 		require.NoError(t, err)
@@ -248,7 +248,7 @@ func TestFloodingHTTP(t *testing.T) {
 // were made. All others count, second by second.
 func TestUnasked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := &unasked{max: 3, maxBytes: 1000}
+		u := &unsolicited{max: 3, maxBytes: 1000}
 		many := func(n int) (err error) {
 			for range n {
 				err = errors.Join(err, u.count(1))
@@ -279,7 +279,7 @@ func TestUnasked(t *testing.T) {
 func TestUnaskedBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 1600
-		u := &unasked{max: 1000, maxBytes: limit}
+		u := &unsolicited{max: 1000, maxBytes: limit}
 		assert.NoError(t, u.count(limit))
 		time.Sleep(time.Second)
 		assert.NoError(t, u.count(100))
@@ -306,7 +306,7 @@ func TestUnaskedBytes(t *testing.T) {
 
 // Nothing overflows without a limit.
 func TestUnaskedWithoutLimit(t *testing.T) {
-	u := &unasked{max: math.MaxInt, maxBytes: math.MaxInt}
+	u := &unsolicited{max: math.MaxInt, maxBytes: math.MaxInt}
 	for range 100 {
 		u.ask()
 		assert.NoError(t, u.count(1<<40))
@@ -314,7 +314,7 @@ func TestUnaskedWithoutLimit(t *testing.T) {
 	}
 	f := newFrameReader(strings.NewReader(strings.Repeat("x", 1<<20)+"\n"), math.MaxInt, u, func(err error) { assert.NoError(t, err) })
 	assert.Len(t, readAll(f), 1<<20+1)
-	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("data: x\n", 1000) + "\n")), max: math.MaxInt, events: true, unasked: u}
+	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("data: x\n", 1000) + "\n")), max: math.MaxInt, events: true, unsolicited: u}
 	_, err := io.ReadAll(b)
 	assert.NoError(t, err)
 	event := "event: message\ndata: {\"result\":\"" + strings.Repeat("x", 1<<20) + "\"}\n\n"
@@ -342,7 +342,7 @@ func TestManyAnswersAreNoFlood(t *testing.T) {
 func TestNotificationHeedsContext(t *testing.T) {
 	r, w := io.Pipe() // nobody reads
 	defer r.Close()
-	tr := stdioTransport{transport.NewIO(strings.NewReader(""), w, nil), guard{unasked: new(unasked)}, nil}
+	tr := stdioTransport{transport.NewIO(strings.NewReader(""), w, nil), guard{unsolicited: new(unsolicited)}, nil}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, tr.SendNotification(ctx, mcp.JSONRPCNotification{}), context.DeadlineExceeded)
@@ -356,7 +356,7 @@ func FuzzStreams(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("data:\n"), 100), "-1")
 	f.Fuzz(func(t *testing.T, data []byte, after string) {
 		const limit = 64
-		lines := readAll(newFrameReader(bytes.NewReader(data), limit, &unasked{max: 1000, maxBytes: 1 << 30}, func(error) {}))
+		lines := readAll(newFrameReader(bytes.NewReader(data), limit, &unsolicited{max: 1000, maxBytes: 1 << 30}, func(error) {}))
 		for line := range strings.Lines(lines) {
 			if !strings.Contains(line, tooLarge(limit).Error()) {
 				assert.LessOrEqual(t, len(line), limit)
@@ -364,7 +364,7 @@ func FuzzStreams(f *testing.F) {
 			}
 		}
 		for _, events := range []bool{false, true} {
-			b := &limitedBody{ReadCloser: io.NopCloser(iotest.HalfReader(bytes.NewReader(data))), max: limit, events: events, unasked: &unasked{max: 1000, maxBytes: 1 << 30}}
+			b := &limitedBody{ReadCloser: io.NopCloser(iotest.HalfReader(bytes.NewReader(data))), max: limit, events: events, unsolicited: &unsolicited{max: 1000, maxBytes: 1 << 30}}
 			got, err := io.ReadAll(b)
 			assert.True(t, bytes.HasPrefix(data, got))
 			if err == nil {

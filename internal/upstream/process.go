@@ -163,17 +163,17 @@ func startProcess(cfg *Config, hide *secrets) (*process, error) {
 }
 
 // run starts a child, says whether that worked and returns when the child has ended. It
-// stays on one thread: see tie.
+// stays on one thread: see dieWithParent.
 func run(cmd *exec.Cmd, started chan<- error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	tie(cmd)
+	dieWithParent(cmd)
 	err := cmd.Start()
 	started <- err
 	if err != nil {
 		return err
 	}
-	defer tied(cmd)()
+	defer untilReaped(cmd)()
 	return cmd.Wait()
 }
 

@@ -5,7 +5,7 @@ package upstream
 import "os/exec"
 
 // ownGroup does nothing: there are no process groups. Only the child itself is
-// killed. What it started ends on Windows with its job, see tied, and elsewhere by itself.
+// killed. What it started ends on Windows with its job, see untilReaped, and elsewhere by itself.
 func ownGroup(*exec.Cmd) {}
 
 func terminateGroup(*exec.Cmd) {}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -40,12 +40,12 @@ type Server struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // goroutines
 
-	circuit circuit    // of the calls
-	asked   desk.Tally // what the server asks, over all connections
+	circuit circuit        // of the calls
+	asked   broker.Counter // what the server asks, over all connections
 
 	mu     sync.Mutex
 	status Status
-	heard  heard             // of status
+	feed   statusFeed        // of status
 	retry  *time.Timer       // begins the next attempt, or nil
 	conn   lazy.Value[*conn] // loaded while the server is connected
 	brief  int               // connections in a row lost within maxBackoff

@@ -49,7 +49,7 @@ func (t *sseTransport) RequiresLegacyProtocol() bool { return true }
 
 // begin opens the stream of c within ctx. It lasts until end.
 func (t *sseTransport) begin(ctx context.Context, c *client.Client) error {
-	var failed failure
+	var failed outcome
 	life, end := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), failureKey{}, &failed))
 	t.end = end
 	context.AfterFunc(t.gone, end)
@@ -74,7 +74,7 @@ func (t *sseTransport) Close() error {
 }
 
 func (t *sseTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	var failed failure
+	var failed outcome
 	// Without a deadline, which mcp-go would race against.
 	inner, cancel := context.WithCancel(context.WithoutCancel(context.WithValue(ctx, failureKey{}, &failed)))
 	defer cancel()
@@ -96,7 +96,7 @@ func (t *sseTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 }
 
 func (t *sseTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	return t.explain(ctx, t.SSE.SendNotification(context.WithValue(ctx, failureKey{}, new(failure)), n))
+	return t.explain(ctx, t.SSE.SendNotification(context.WithValue(ctx, failureKey{}, new(outcome)), n))
 }
 
 // explain returns why a request failed with err.
@@ -121,15 +121,15 @@ func (t *sseTransport) explain(ctx context.Context, err error) error {
 // an event of more than maxLine times max bytes.
 type eventBody struct {
 	io.Closer
-	server  *url.URL
-	r       *bufio.Reader
-	max     int
-	unasked *unasked
-	event   []byte // the rest of the current event
+	server      *url.URL
+	r           *bufio.Reader
+	max         int
+	unsolicited *unsolicited
+	event       []byte // the rest of the current event
 }
 
-func newEventBody(body io.ReadCloser, server *url.URL, maxMessage int, u *unasked) *eventBody {
-	return &eventBody{Closer: body, server: server, r: bufio.NewReaderSize(body, 64<<10), max: maxMessage, unasked: u}
+func newEventBody(body io.ReadCloser, server *url.URL, maxMessage int, u *unsolicited) *eventBody {
+	return &eventBody{Closer: body, server: server, r: bufio.NewReaderSize(body, 64<<10), max: maxMessage, unsolicited: u}
 }
 
 func (b *eventBody) Read(p []byte) (int, error) { return readFrom(&b.event, p, b.next) }
@@ -161,7 +161,7 @@ func (b *eventBody) next() error {
 			last = last[max(0, len(last)-edge):]
 		}
 	}
-	if err := b.unasked.count(min(size, b.max)); err != nil {
+	if err := b.unsolicited.count(min(size, b.max)); err != nil {
 		return err
 	}
 	kind, data := fields(lines)

@@ -199,7 +199,7 @@ func TestEventBody(t *testing.T) {
 
 func readEvents(in string, limit int) (string, error) {
 	server, _ := url.Parse("https://host/sse")
-	b := newEventBody(io.NopCloser(strings.NewReader(in)), server, limit, &unasked{max: 50, maxBytes: limit})
+	b := newEventBody(io.NopCloser(strings.NewReader(in)), server, limit, &unsolicited{max: 50, maxBytes: limit})
 	var out bytes.Buffer
 	var err error
 	for p := make([]byte, 7); err == nil; {

@@ -51,7 +51,7 @@ func take(ctx context.Context, r transport.JSONRPCRequest, response *transport.J
 // cancels the task.
 func (c *conn) callTask(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	r.Params.Task = new(mcp.TaskParams)
-	c.desk.SetTask(ctx, "")
+	c.broker.SetTask(ctx, "")
 	first := new(taken)
 	if _, err := c.client.CallTool(context.WithValue(ctx, takenKey{}, first), r); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (c *conn) callTask(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallTo
 	if created.Task.TaskId == "" {
 		return nil, errors.New("the server began a task without an id")
 	}
-	c.desk.SetTask(ctx, created.Task.TaskId)
+	c.broker.SetTask(ctx, created.Task.TaskId)
 	result, err := c.awaitTask(ctx, *created.Task)
 	if err != nil && ctx.Err() != nil {
 		// Nobody waits for the answer.

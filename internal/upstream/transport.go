@@ -13,7 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/desk"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -28,25 +28,25 @@ type (
 	stdioTransport struct {
 		*transport.Stdio
 		guard
-		desk *desk.Desk
+		broker *broker.Broker
 	}
 	httpTransport struct {
 		*transport.StreamableHTTP
 		probe *transport.StreamableHTTP // for server/discover
 		guard
 		unauthorized error // of requests with status 401
-		desk         *desk.Desk
+		broker       *broker.Broker
 	}
 )
 
-// SetRequestHandler has the server's requests go over the desk.
+// SetRequestHandler has the server's requests go over the broker.
 func (t stdioTransport) SetRequestHandler(h transport.RequestHandler) {
-	t.Stdio.SetRequestHandler(t.desk.Handle(h))
+	t.Stdio.SetRequestHandler(t.broker.Handle(h))
 }
 
-// SetRequestHandler has the server's requests go over the desk.
+// SetRequestHandler has the server's requests go over the broker.
 func (t httpTransport) SetRequestHandler(h transport.RequestHandler) {
-	t.StreamableHTTP.SetRequestHandler(t.desk.Handle(h))
+	t.StreamableHTTP.SetRequestHandler(t.broker.Handle(h))
 }
 
 func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
@@ -70,12 +70,12 @@ func (t httpTransport) SetProtocolVersion(version string) {
 func (t httpTransport) RequiresLegacyProtocol() bool { return false }
 
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	var failed failure
+	var failed outcome
 	to := t.StreamableHTTP
 	if r.Method == string(mcp.MethodServerDiscover) {
 		to = t.probe
 	}
-	response, err := t.send(desk.WithRequest(context.WithValue(ctx, failureKey{}, &failed)), r, to.SendRequest)
+	response, err := t.send(broker.WithRequest(context.WithValue(ctx, failureKey{}, &failed)), r, to.SendRequest)
 	status := int(failed.status.Load())
 	bad := status == http.StatusBadRequest
 	if busy := failed.busy.Load(); busy != nil && (err != nil || response != nil && response.Error != nil) && ctx.Err() == nil {
@@ -121,14 +121,14 @@ func (e *badRequestError) Error() string { return e.err.Error() }
 func (e *badRequestError) Unwrap() error { return e.err }
 
 func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	return text.WithoutURL(t.StreamableHTTP.SendNotification(context.WithValue(ctx, failureKey{}, new(failure)), n))
+	return text.WithoutURL(t.StreamableHTTP.SendNotification(context.WithValue(ctx, failureKey{}, new(outcome)), n))
 }
 
 // A guard ends requests when their context ends, even if the server hangs. It
 // also limits the size of results and collects the raw results of lists.
 type guard struct {
-	maxMessage int // bytes of a result
-	unasked    *unasked
+	maxMessage  int // bytes of a result
+	unsolicited *unsolicited
 }
 
 type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
@@ -137,8 +137,8 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == lists[Tools].method {
 		r = l.ask(r)
 	}
-	g.unasked.ask()
-	defer g.unasked.answered()
+	g.unsolicited.ask()
+	defer g.unsolicited.answered()
 	response, err := foreign.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
 	return g.check(ctx, r, response, err)
 }
@@ -200,10 +200,10 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// A failure records how the connection of a request failed, before or within the
+// An outcome records how the connection of a request failed, before or within the
 // answer. Its methods do nothing if it is nil, which is for answers to the server
 // and other requests of which nobody wants to know.
-type failure struct {
+type outcome struct {
 	err     atomic.Pointer[error]     // why the connection broke
 	refused atomic.Pointer[error]     // why we don't read the answer
 	status  atomic.Int32              // HTTP status of the answer, or 0
@@ -215,21 +215,21 @@ type failureKey struct{}
 
 var errBroken = errors.New("the connection failed")
 
-func (f *failure) noteStatus(resp *http.Response) {
+func (f *outcome) noteStatus(resp *http.Response) {
 	if f != nil {
 		f.status.Store(int32(resp.StatusCode))
 		f.busy.Store(busyFrom(resp))
 	}
 }
 
-func (f *failure) note(err error) {
+func (f *outcome) note(err error) {
 	if f != nil {
 		f.err.Store(&err)
 	}
 }
 
 // refuse records err and returns it.
-func (f *failure) refuse(err error) error {
+func (f *outcome) refuse(err error) error {
 	if f != nil {
 		f.refused.Store(&err)
 	}

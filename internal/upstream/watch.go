@@ -26,7 +26,7 @@ func (s *Server) watch(c *conn) {
 		idle = time.After(s.limits.Idle)
 	}
 	var due <-chan time.Time // a listing that waits for pace
-	pace := pace{most: s.limits.Refresh}
+	pace := relistDelay{most: s.limits.Refresh}
 	for failures := 0; ; {
 		select {
 		case <-s.life.Done():
@@ -74,10 +74,10 @@ func (s *Server) watch(c *conn) {
 	}
 }
 
-// A pace is how soon lists are read again because another process has others. A server may
+// A relistDelay is how soon lists are read again because another process has others. A server may
 // word its lists anew each time: then each listing of one process causes one of every other.
 // So all but the first wait, each twice as long as the one before.
-type pace struct {
+type relistDelay struct {
 	most time.Duration // of a wait; an hour if it is not above 0
 	next time.Duration // the wait after last
 	last time.Time
@@ -89,7 +89,7 @@ const (
 )
 
 // wait returns how long the next listing waits.
-func (p *pace) wait() time.Duration {
+func (p *relistDelay) wait() time.Duration {
 	if time.Since(p.last) > max(4*p.next, quiet) {
 		p.next = 0
 	}
@@ -97,7 +97,7 @@ func (p *pace) wait() time.Duration {
 }
 
 // listed notes that the lists are read now.
-func (p *pace) listed() {
+func (p *relistDelay) listed() {
 	most := p.most
 	if most <= 0 {
 		most = time.Hour

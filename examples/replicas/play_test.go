@@ -1,0 +1,350 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+)
+
+// settings say what play plays.
+type settings struct {
+	replicas      int
+	conversations int
+	think         time.Duration // between an answer and the next question
+	away          time.Duration // how long the store is away
+	time          time.Duration // how long to go on killing; each dies at least once
+	pause         time.Duration // between kills
+}
+
+// A cast is all that runs.
+type cast struct {
+	settings
+	note   func(format string, args ...any)
+	folder string // of the store
+	desk   string // URL of the MCP server
+	url    string // of the store
+
+	mu       sync.Mutex
+	replicas []*process
+	store    *process
+
+	next     atomic.Int64 // replica in turn
+	over     atomic.Bool  // no turn begins any more
+	answered atomic.Int64
+	doubled  atomic.Int64 // of these, asked of two replicas at once
+	kills    int
+}
+
+// A report says how it went.
+type report struct {
+	conversations, turns, doubled, kills int
+}
+
+func (r *report) String() string {
+	return fmt.Sprintf("%d conversations, %d turns, %d of them asked of two replicas at once; %d replicas killed, and the store.",
+		r.conversations, r.turns, r.doubled, r.kills)
+}
+
+// play runs it all. note is told what happens.
+func play(ctx context.Context, s settings, note func(string, ...any)) (_ *report, err error) {
+	c := &cast{settings: s, note: note}
+	if c.folder, err = os.MkdirTemp("", "replicas-"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(c.folder)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	web := &http.Server{Handler: mcpserver.NewStreamableHTTPServer(newDesk(), mcpserver.WithStateful(true))}
+	defer web.Close()
+	go func() { _ = web.Serve(l) }()
+	c.desk = fmt.Sprintf("http://%s/mcp", l.Addr())
+
+	defer c.stop()
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var talking sync.WaitGroup
+	told := make([][]message, s.conversations) // of each
+	for i := range s.conversations {
+		talking.Go(func() {
+			var err error
+			if told[i], err = c.talk(ctx, i); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	err = c.disturb(ctx)
+	c.over.Store(true)
+	talking.Wait()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, messages := range told {
+		if err := c.check(ctx, i, messages); err != nil {
+			return nil, err
+		}
+	}
+	return &report{s.conversations, int(c.answered.Load()), int(c.doubled.Load()), c.kills}, nil
+}
+
+// start starts the store and the replicas.
+func (c *cast) start(ctx context.Context) (err error) {
+	if c.store, err = begin("as-store", c.folder, "-1"); err != nil {
+		return err
+	}
+	if err := until(ctx, func() bool { return c.store.at() != "" }); err != nil {
+		return fmt.Errorf("the store: %w", err)
+	}
+	c.url = c.store.at()
+	c.replicas = make([]*process, c.settings.replicas)
+	for i := range c.replicas {
+		if err := c.revive(i); err != nil {
+			return err
+		}
+	}
+	return until(ctx, func() bool { return !slices.Contains(c.addresses(), "") })
+}
+
+// stop ends all processes.
+func (c *cast) stop() {
+	for _, p := range append(slices.Clone(c.replicas), c.store) {
+		if p != nil {
+			p.kill()
+		}
+	}
+}
+
+func (c *cast) revive(i int) error {
+	p, err := begin("as-replica", c.url, c.desk)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.replicas[i] = p
+	c.mu.Unlock()
+	return nil
+}
+
+// addresses returns the URLs of the replicas, "" of those that are away.
+func (c *cast) addresses() (list []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.replicas {
+		list = append(list, p.at())
+	}
+	return list
+}
+
+// maxWait is how long anything may take that must happen in the end.
+const maxWait = 2 * time.Minute
+
+// until waits until condition holds.
+func until(ctx context.Context, condition func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	for !condition() {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// goesOn waits until as many turns were answered as there are conversations.
+func (c *cast) goesOn(ctx context.Context) error {
+	least := c.answered.Load() + int64(c.conversations)
+	return until(ctx, func() bool { return c.answered.Load() >= least })
+}
+
+// disturb kills each replica, and the store, while the conversations go on.
+func (c *cast) disturb(ctx context.Context) error {
+	if err := c.goesOn(ctx); err != nil {
+		return err
+	}
+	for begun, first := time.Now(), true; first || time.Since(begun) < c.time; first = false {
+		for i := range c.replicas {
+			c.note("kill replica %d", i+1)
+			c.replicas[i].kill()
+			c.kills++
+			if err := c.goesOn(ctx); err != nil {
+				return fmt.Errorf("without replica %d: %w", i+1, err)
+			}
+			if err := c.revive(i); err != nil {
+				return err
+			}
+			if err := until(ctx, func() bool { return c.addresses()[i] != "" }); err != nil {
+				return fmt.Errorf("replica %d does not come back: %w", i+1, err)
+			}
+			if err := wait(ctx, c.pause); err != nil {
+				return err
+			}
+		}
+		if first {
+			if err := c.withoutStore(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// withoutStore kills the store and brings it back, at the same address.
+func (c *cast) withoutStore(ctx context.Context) error {
+	at, err := url.Parse(c.url)
+	if err != nil {
+		return err
+	}
+	c.note("kill the store for %v", c.away)
+	c.store.kill()
+	if err := wait(ctx, c.away); err != nil {
+		return err
+	}
+	if c.store, err = begin("as-store", c.folder, at.Port()); err != nil {
+		return err
+	}
+	if err := until(ctx, func() bool { return c.store.at() != "" }); err != nil {
+		return fmt.Errorf("the store does not come back: %w", err)
+	}
+	begun := time.Now()
+	if err := c.goesOn(ctx); err != nil {
+		return fmt.Errorf("after the store has come back: %w", err)
+	}
+	c.note("the store is back, and conversations go on after %v", time.Since(begun).Round(time.Millisecond))
+	return nil
+}
+
+func conversationID(i int) string { return fmt.Sprintf("user/%d", i) }
+
+// question returns message n of conversation i. Each is asked once.
+func question(i, n int) string { return fmt.Sprintf("job_%03d for %d.%d", (i*7+n)%jobs, i, n) }
+
+// wanted returns the answer to a question.
+func wanted(question string) string {
+	job, _, _ := strings.Cut(question, " ")
+	return job + " did: " + question
+}
+
+// talk asks the questions of one conversation, and returns what it was told. One in ten
+// goes to two replicas at once, which must tell the same.
+func (c *cast) talk(ctx context.Context, i int) (told []message, err error) {
+	for n := 0; !c.over.Load(); n++ {
+		times := 1
+		if n%10 == 9 {
+			times = 2
+			c.doubled.Add(1)
+		}
+		errs, answers := make([]error, times), make([]message, times)
+		var asking sync.WaitGroup
+		for k := range times {
+			asking.Go(func() { answers[k], errs[k] = c.ask(ctx, turn{conversationID(i), n, question(i, n)}) })
+		}
+		asking.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return nil, err
+		}
+		if answers[0] != answers[times-1] {
+			return nil, fmt.Errorf("%q was answered twice", question(i, n))
+		}
+		told = append(told, answers[0])
+		c.answered.Add(1)
+		if err := wait(ctx, c.think); err != nil {
+			return nil, err
+		}
+	}
+	return told, nil
+}
+
+// ask asks one replica after the other until one answers.
+func (c *cast) ask(ctx context.Context, t turn) (message, error) {
+	body, err := json.Marshal(t)
+	if err != nil {
+		return message{}, err
+	}
+	var got message
+	var wrong error // that no other try mends
+	err = until(ctx, func() bool {
+		addresses := c.addresses()
+		at := addresses[int(c.next.Add(1))%len(addresses)]
+		if at == "" {
+			return false
+		}
+		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+		defer cancel()
+		status, data, err := send(ctx, http.MethodPost, at+"/turn", body)
+		got = message{}
+		switch {
+		case err != nil || status == http.StatusServiceUnavailable:
+			return false
+		case status != http.StatusOK:
+			wrong = fmt.Errorf("status %d: %s", status, data)
+		case json.Unmarshal(data, &got) != nil:
+			return false // it was killed while it answered
+		case got.Question != t.Question || got.Answer != wanted(t.Question):
+			wrong = fmt.Errorf("%q was answered %q", t.Question, got.Answer)
+		}
+		return true
+	})
+	return got, errors.Join(err, wrong)
+}
+
+func send(ctx context.Context, method, url string, body []byte) (status int, data []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	data, err = io.ReadAll(res.Body)
+	return res.StatusCode, data, err
+}
+
+// check asserts that a conversation has what its client was told, in order.
+func (c *cast) check(ctx context.Context, i int, told []message) error {
+	status, data, err := send(ctx, http.MethodGet, c.addresses()[0]+"/conversation?id="+url.QueryEscape(conversationID(i)), nil)
+	if err != nil || status != http.StatusOK {
+		return fmt.Errorf("conversation %d: %d %s %w", i, status, data, err)
+	}
+	var stored conversation
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return err
+	}
+	if !slices.Equal(told, stored.Messages) {
+		return fmt.Errorf("conversation %d has %d messages that are not the %d its client was told", i, len(stored.Messages), len(told))
+	}
+	return nil
+}

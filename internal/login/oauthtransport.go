@@ -1,0 +1,178 @@
+package login
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// metadataURL stands for metadata that we have already.
+const metadataURL = "https://metadata.invalid/"
+
+// maxAnswer is how many bytes an answer of an authorization server has.
+const maxAnswer = 1 << 20
+
+// An oauthTransport takes requests to an authorization server and brings back answers of
+// bounded size. It answers itself what we know already. An error in an answer has
+// nothing but its code and its description, without what was sent.
+type oauthTransport struct {
+	base     http.RoundTripper
+	secure   bool                          // refuse http
+	metadata *transport.AuthServerMetadata // at metadataURL
+	resource string                        // to ask a token for, if not ""
+
+	anyIssuer bool // the settings name the metadata: whatever issuer these name
+
+	described bool     // the metadata of the resource were seen
+	scopes    []string // that these have
+	named     bool     // metadata of an authorization server were seen
+	foreign   error    // of the first metadata that another issuer should publish; these count as not found
+	promises  bool     // an authorization server promises to name itself in its answers
+}
+
+func (a *Account) transport() *oauthTransport {
+	server, err := url.Parse(a.cfg.URL)
+	return &oauthTransport{base: a.cfg.HTTP, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !isLoopback(server.Hostname())}
+}
+
+func (c *oauthTransport) client() *http.Client {
+	return &http.Client{Transport: c, Timeout: requestTimeout, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if via[0].Method != http.MethodGet || r.URL.Host != via[0].URL.Host || len(via) >= 10 {
+			return fmt.Errorf("refused a redirect to host %q", r.URL.Host)
+		}
+		return nil
+	}}
+}
+
+func (c *oauthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.String() == metadataURL && c.metadata != nil {
+		known, err := json.Marshal(c.metadata)
+		return answer(r, http.StatusOK, known), err
+	}
+	if c.secure && r.URL.Scheme != "https" {
+		return nil, fmt.Errorf("refused to send a request to host %q without TLS", r.URL.Host)
+	}
+	r, sent, err := c.corrected(r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := foreign.Detached(r.Context(), "the request", func() (*http.Response, error) { return exchange(c.base, r) })
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Error       string   `json:"error"`
+		Description string   `json:"error_description"`
+		Servers     []string `json:"authorization_servers"`
+		Scopes      []string `json:"scopes_supported"`
+		Issuer      string   `json:"issuer"`
+		Promises    bool     `json:"authorization_response_iss_parameter_supported"`
+	}
+	_ = json.NewDecoder(bytes.NewReader(data)).Decode(&said) // as mcp-go reads it
+	if resp.StatusCode == http.StatusOK && r.Method == http.MethodGet {
+		if from := asked(r); !c.anyIssuer && isMetadata(from) {
+			if !formedFrom(from, said.Issuer) {
+				c.foreign = cmp.Or(c.foreign, notOf(from, said.Issuer))
+				return answer(r, http.StatusNotFound, nil), nil
+			}
+			c.named = true
+		}
+		if said.Servers != nil {
+			c.described, c.scopes = true, said.Scopes
+		}
+		c.promises = c.promises || said.Promises
+	}
+	if said.Error != "" || resp.StatusCode >= http.StatusBadRequest {
+		data = []byte("{}")
+		if said.Error != "" {
+			data, err = json.Marshal(map[string]string{"error": without(sent, said.Error), "error_description": without(sent, said.Description)})
+		}
+	}
+	again := answer(r, resp.StatusCode, data)
+	again.Header = resp.Header
+	return again, err
+}
+
+// exchange sends r by base and returns the whole answer.
+func exchange(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+	resp, err := base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(data) > maxAnswer {
+		err = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(data))
+	return resp, err
+}
+
+// corrected returns r as it should be sent, and the form in it, if any. A form names
+// the resource. A registration has no empty scope, which some servers refuse.
+func (c *oauthTransport) corrected(r *http.Request) (*http.Request, url.Values, error) {
+	if r.GetBody == nil {
+		return r, nil, nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return nil, nil, err
+	}
+	var form url.Values
+	if r.Header.Get("Content-Type") == "application/json" {
+		data = bytes.Replace(data, []byte(`,"scope":""`), nil, 1)
+	} else {
+		if form, err = url.ParseQuery(string(data)); err != nil {
+			return nil, nil, errors.New("the form is malformed")
+		}
+		if c.resource != "" {
+			form.Set("resource", c.resource)
+		}
+		data = []byte(form.Encode())
+	}
+	r = r.WithContext(r.Context())
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	r.ContentLength = int64(len(data))
+	r.Body, err = r.GetBody()
+	return r, form, err
+}
+
+func answer(r *http.Request, status int, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}
+
+// maxSaid is how many characters of an error we repeat.
+const maxSaid = 300
+
+// without returns line without the values of sent.
+func without(sent url.Values, line string) string {
+	for _, values := range sent {
+		for _, v := range values {
+			if len(v) >= 8 {
+				line = strings.ReplaceAll(line, v, "[hidden]")
+			}
+		}
+	}
+	return text.Line(line, maxSaid)
+}
