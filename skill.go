@@ -60,9 +60,9 @@ const (
 	maxSkillName = 64
 )
 
-// check returns an error if a field other than the result of Load breaks the format
-// or its limits. [checkSkillBody] checks that result.
-func (sk *Skill) check() error {
+// Validate returns an error if a field is missing or exceeds its limit. What Load returns
+// is checked when it is loaded.
+func (sk *Skill) Validate() error {
 	for _, err := range []error{checkSkillName(sk.Name), checkSkillDescription(sk.Description), checkSkillTools(sk.Tools)} {
 		if err != nil {
 			return err
@@ -167,7 +167,7 @@ func (s *scope) newSkillSet(list []Skill) *skillSet {
 		maxInline: s.opts.SkillListing.Max, maxTokens: s.opts.SkillListing.MaxTokens,
 	}
 	for i, given := range list {
-		err := given.check()
+		err := given.Validate()
 		if err == nil && set.byName[given.Name] != nil {
 			err = fmt.Errorf("an earlier skill has this name: %w", ErrDuplicate)
 		}

@@ -208,7 +208,7 @@ func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillO
 		return nil, nil
 	}
 	for _, e := range o.Listed {
-		if err := (&Skill{Name: e.Name, Description: e.Description, Body: "-"}).check(); err != nil {
+		if err := (&Skill{Name: e.Name, Description: e.Description, Body: "-"}).Validate(); err != nil {
 			return nil, fmt.Errorf("the skill %q: %w", text.Line(e.Name, text.MaxName), err)
 		}
 		sk := v.skill(e.Name)

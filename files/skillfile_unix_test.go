@@ -1,6 +1,6 @@
 //go:build unix
 
-package skillfile
+package files
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 )
 
 // A link out of the folder is not followed, then or later.
-func TestLinks(t *testing.T) {
+func TestSkillLinks(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
@@ -32,7 +32,7 @@ func TestLinks(t *testing.T) {
 	require.NoError(t, os.Symlink("store", filepath.Join(dir, "alias")))
 	require.NoError(t, os.Symlink("..", filepath.Join(dir, "store", "up")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe", "SKILL.md"), 0o644))
-	list, errs := Load(dir)
+	list, errs := loadFolder(dir)
 	text := errors.Join(errs...).Error()
 	assert.Contains(t, text, filepath.Join(dir, "folder")+": ")
 	assert.Contains(t, text, filepath.Join(dir, "file", "SKILL.md")+": ")

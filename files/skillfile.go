@@ -1,6 +1,4 @@
-// Package skillfile reads skills from files in the Agent Skills format
-// (https://agentskills.io/specification).
-package skillfile
+package files
 
 import (
 	"bytes"
@@ -16,44 +14,30 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid/internal/skills"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"go.yaml.in/yaml/v4"
 )
 
-// Load returns the skills in a folder, in the order of their paths, and a
-// problem for each file or folder that can't be used: of each folder in it,
-// four levels deep, that has a file SKILL.md. What is in the folder of a skill
-// is its own, and no further skill; folders whose names begin with a period,
-// and node_modules, are passed over. Symbolic links are followed within the
-// folder only.
-//
-// Name, Description and Tools are those of the front matter, and have been
-// checked; Load reads what stands below it, from the file as it is by then. Of
-// two of one name there is the first, and of more than 2,000 folders only those
-// are looked at.
-func Load(dir string) (list []skills.Skill, problems []error) {
-	dir, err := filepath.Abs(dir) // as it is now
-	if err != nil {
-		return nil, []error{err}
+// loadSkills reads skills in fsys: see [LoadSkills]. problems has one for each file or
+// folder that can't be used. full returns how a file is named in them.
+func loadSkills(fsys fs.FS, full func(file string) string) (list []mcphybrid.Skill, problems []error) {
+	w := &walk{fsys: fsys, full: full, files: make(map[string]string)}
+	if _, err := fs.Stat(fsys, "."); err != nil {
+		return nil, []error{fmt.Errorf("the folder of skills: %w", err)}
 	}
-	return load(folderFS(dir), func(file string) string { return filepath.Join(dir, filepath.FromSlash(file)) })
+	w.folder(".", 0)
+	return w.skills, w.problems
 }
 
-// LoadFS is [Load] for skills that are elsewhere. Where links lead is up to
-// fsys, which is read later too.
-func LoadFS(fsys fs.FS) (list []skills.Skill, problems []error) {
-	return load(fsys, func(file string) string { return file })
-}
-
-// A DuplicateError says that a skill was left out, since there is another one
+// A duplicateError says that a skill was left out, since there is another one
 // of its name.
-type DuplicateError struct {
+type duplicateError struct {
 	Name  string
 	Other string // the file of the other
 }
 
-func (e *DuplicateError) Error() string {
+func (e *duplicateError) Error() string {
 	return fmt.Sprintf("the name %q: there is another skill in %s", e.Name, e.Other)
 }
 
@@ -84,7 +68,7 @@ const fileName = "SKILL.md"
 const (
 	maxDepth       = 4
 	maxFolders     = 2000
-	maxFile        = skills.MaxBody
+	maxFile        = 1 << 20
 	maxFrontMatter = 64 << 10
 )
 
@@ -93,18 +77,9 @@ type walk struct {
 	fsys     fs.FS
 	full     func(file string) string // how a file is named in errors
 	folders  int
-	skills   []skills.Skill
+	skills   []mcphybrid.Skill
 	files    map[string]string // by name of the skills
 	problems []error
-}
-
-func load(fsys fs.FS, full func(file string) string) ([]skills.Skill, []error) {
-	w := &walk{fsys: fsys, full: full, files: make(map[string]string)}
-	if _, err := fs.Stat(fsys, "."); err != nil {
-		return nil, []error{fmt.Errorf("the folder of skills: %w", err)}
-	}
-	w.folder(".", 0)
-	return w.skills, w.problems
 }
 
 func (w *walk) problem(file string, err error) {
@@ -155,9 +130,9 @@ func (w *walk) folder(dir string, depth int) {
 }
 
 func (w *walk) file(file string, info fs.FileInfo) {
-	sk, err := read(w.fsys, file, info)
+	sk, err := readSkill(w.fsys, file, info)
 	if err == nil && w.files[sk.Name] != "" {
-		err = &DuplicateError{sk.Name, w.full(w.files[sk.Name])}
+		err = &duplicateError{sk.Name, w.full(w.files[sk.Name])}
 	}
 	if err != nil {
 		w.problem(file, err)
@@ -167,21 +142,21 @@ func (w *walk) file(file string, info fs.FileInfo) {
 	w.skills = append(w.skills, sk)
 }
 
-// read reads the front matter of a file.
-func read(fsys fs.FS, file string, info fs.FileInfo) (skills.Skill, error) {
+// readSkill reads the front matter of a file.
+func readSkill(fsys fs.FS, file string, info fs.FileInfo) (mcphybrid.Skill, error) {
 	switch {
 	case !info.Mode().IsRegular():
-		return skills.Skill{}, errors.New("it is no regular file")
+		return mcphybrid.Skill{}, errors.New("it is no regular file")
 	case info.Size() > maxFile:
-		return skills.Skill{}, fmt.Errorf("it has %d bytes, more than the limit of %d", info.Size(), maxFile)
+		return mcphybrid.Skill{}, fmt.Errorf("it has %d bytes, more than the limit of %d", info.Size(), maxFile)
 	}
 	head, err := readBeginning(fsys, file, maxFrontMatter)
 	if err != nil {
-		return skills.Skill{}, err
+		return mcphybrid.Skill{}, err
 	}
-	sk, err := parse(head)
+	sk, err := parseSkill(head)
 	if err != nil {
-		return skills.Skill{}, err
+		return mcphybrid.Skill{}, err
 	}
 	sk.Load = func(context.Context) (string, error) {
 		data, err := readBeginning(fsys, file, maxFile+1)
@@ -232,9 +207,9 @@ func splitFrontMatter(data []byte) (front, body []byte, err error) {
 	return nil, nil, &lineError{1, fmt.Sprintf("there is no second line of ---, which ends the front matter, in the first %d bytes", maxFrontMatter)}
 }
 
-// parse returns what the front matter says of a skill, which has no text
+// parseSkill returns what the front matter says of a skill, which has no text
 // yet. data may be cut anywhere below the front matter.
-func parse(data []byte) (sk skills.Skill, err error) {
+func parseSkill(data []byte) (sk mcphybrid.Skill, err error) {
 	front, _, err := splitFrontMatter(data)
 	if err != nil {
 		return sk, err
@@ -263,15 +238,15 @@ func parse(data []byte) (sk skills.Skill, err error) {
 		switch key {
 		case "name":
 			if sk.Name, err = scalar(value); err == nil {
-				err = skills.CheckName(sk.Name)
+				err = probe(func(p *mcphybrid.Skill) { p.Name = sk.Name })
 			}
 		case "description":
 			if sk.Description, err = scalar(value); err == nil {
-				err = skills.CheckDescription(sk.Description)
+				err = probe(func(p *mcphybrid.Skill) { p.Description = sk.Description })
 			}
 		case "tools":
 			if sk.Tools, err = toolList(value); err == nil {
-				err = skills.CheckTools(sk.Tools)
+				err = probe(func(p *mcphybrid.Skill) { p.Tools = sk.Tools })
 			}
 		}
 		if err != nil {
@@ -374,4 +349,11 @@ func toolList(n *yaml.Node) ([]string, error) {
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// probe returns what is wrong with a skill that is right but for what set does.
+func probe(set func(*mcphybrid.Skill)) error {
+	sk := mcphybrid.Skill{Name: "a", Description: "a", Body: "a"}
+	set(&sk)
+	return sk.Validate()
 }

@@ -1,4 +1,4 @@
-package skillfile
+package files
 
 import (
 	"errors"
@@ -12,13 +12,13 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid/internal/skills"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // files returns a file system with these contents, by path.
-func files(given map[string]string) fstest.MapFS {
+func filesOf(given map[string]string) fstest.MapFS {
 	m := make(fstest.MapFS)
 	for name, text := range given {
 		m[name] = &fstest.MapFile{Data: []byte(text)}
@@ -30,7 +30,7 @@ func frontMatter(name, rest string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + "\n" + rest + "---\n\nDo " + name + ".\n"
 }
 
-func names(list []skills.Skill) (names []string) {
+func names(list []mcphybrid.Skill) (names []string) {
 	for _, sk := range list {
 		names = append(names, sk.Name)
 	}
@@ -64,7 +64,7 @@ func TestBrokenFiles(t *testing.T) {
 		{"---\nname: *a\ndescription: d\n---\n", "line 2: unknown anchor 'a' referenced"},
 		{strings.Repeat("x", 1<<20+1), "it has 1048577 bytes, more than the limit of 1048576"},
 	} {
-		list, errs := LoadFS(files(map[string]string{
+		list, errs := load(filesOf(map[string]string{
 			"a/SKILL.md": frontMatter("before", ""), "b/SKILL.md": test.text, "c/SKILL.md": frontMatter("after", ""),
 		}))
 		assert.Equal(t, []string{"before", "after"}, names(list))
@@ -85,7 +85,7 @@ func TestFields(t *testing.T) {
 		{"---\nname: a\ndescription: Use it when: you like\n---\nb", "a", "Use it when: you like"},
 		{"---\nx: &a [1,2,3,4,5,6,7,8,9]\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nname: a\ndescription: d\n---\nb", "a", "d"},
 	} {
-		list, errs := LoadFS(files(map[string]string{"dir/SKILL.md": test.text}))
+		list, errs := load(filesOf(map[string]string{"dir/SKILL.md": test.text}))
 		require.Empty(t, errs, test.text)
 		require.Len(t, list, 1)
 		assert.Equal(t, test.name, list[0].Name)
@@ -104,13 +104,13 @@ func TestFolders(t *testing.T) {
 		".hidden/SKILL.md": frontMatter("hidden", ""), "node_modules/m/SKILL.md": frontMatter("module", ""),
 		"README.md": "# Skills", "y/SKILL.md": frontMatter("zz", ""),
 	}
-	list, errs := LoadFS(files(given))
+	list, errs := load(filesOf(given))
 	require.Len(t, errs, 1)
 	assert.EqualError(t, errs[0], `z/SKILL.md: the name "zz": there is another skill in y/SKILL.md`)
-	assert.ErrorAs(t, errs[0], new(*DuplicateError))
+	assert.ErrorAs(t, errs[0], new(*duplicateError))
 	assert.Equal(t, []string{"aa", "deep", "zz"}, names(list))
 
-	list, errs = LoadFS(files(map[string]string{"SKILL.md": frontMatter("only", "")}))
+	list, errs = load(filesOf(map[string]string{"SKILL.md": frontMatter("only", "")}))
 	require.Empty(t, errs)
 	assert.Equal(t, []string{"only"}, names(list))
 
@@ -118,18 +118,18 @@ func TestFolders(t *testing.T) {
 	for i := range maxFolders + 10 {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, fmt.Sprintf("d%05d", i)), 0o755))
 	}
-	list, errs = Load(dir)
+	list, errs = loadFolder(dir)
 	assert.Empty(t, list)
 	require.Len(t, errs, 1)
 	assert.EqualError(t, errs[0], filepath.Join(dir, "d01999")+": there are more than 2000 folders; the others are not looked at")
 
-	_, errs = Load(filepath.Join(t.TempDir(), "none"))
+	_, errs = loadFolder(filepath.Join(t.TempDir(), "none"))
 	require.Len(t, errs, 1)
 	assert.ErrorIs(t, errs[0], fs.ErrNotExist)
 }
 
 // Every file is either a usable skill or an error with a line.
-func FuzzParse(f *testing.F) {
+func FuzzParseSkill(f *testing.F) {
 	f.Add([]byte(frontMatter("a", "tools: [b]\n")))
 	f.Add([]byte("---\nname: a\ndescription: Use when: x\n---\nb"))
 	f.Add([]byte("---\nname: &x a\ndescription: *x\ntools: *x\n---\n"))
@@ -137,7 +137,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("---\n? [a]\n: b\n---\n"))
 	f.Add([]byte("---\n<<: {name: a}\n---\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		sk, err := parse(data)
+		sk, err := parseSkill(data)
 		if err != nil {
 			var at *lineError
 			breaks := len(regexp.MustCompile("[\n\r\u0085\u2028\u2029]").FindAllIndex(data, -1)) // as YAML sees them
@@ -147,7 +147,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		sk.Body = "b"
-		if err := sk.Check(); err != nil {
+		if err := sk.Validate(); err != nil {
 			t.Fatal(err)
 		}
 		if !utf8.ValidString(sk.Name + sk.Description + strings.Join(sk.Tools, "")) {
