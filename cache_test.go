@@ -302,7 +302,7 @@ func TestRefreshCache(t *testing.T) {
 		require.NoError(t, err)
 		soon(t, func() bool { return m.Servers()[0].State == StateReady })
 	}
-	require.NoError(t, idle.RefreshCache())
+	require.NoError(t, idle.Refresh())
 	require.Equal(t, []string{"mcp_web__log"}, toolNames(idle.InlineTools()))
 
 	web.serve(echoTool("log", "better"), echoTool("push", "new"), echoTool("pull", "new"))
@@ -310,7 +310,7 @@ func TestRefreshCache(t *testing.T) {
 	stored := func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"push\"`) }
 	soon(t, stored)
 	for _, m := range []*Manager{idle, busy} {
-		require.NoError(t, m.RefreshCache())
+		require.NoError(t, m.Refresh())
 		soon(t, func() bool { return len(changedTools(m)) == 3 })
 		for _, e := range changedTools(m) {
 			assert.True(t, e.Held, "what another replica has stored is not trusted")
@@ -324,9 +324,9 @@ func TestRefreshCache(t *testing.T) {
 	require.NoError(t, err)
 
 	broken := NewManager(&Options{Cache: &mcptest.Store{Data: []byte("{")}})
-	assert.ErrorContains(t, broken.RefreshCache(), "mcphybrid: loading the catalog: ")
+	assert.ErrorContains(t, broken.Refresh(), "mcphybrid: loading the catalog: ")
 	none, _ := newTestManager(t, nil)
-	assert.NoError(t, none.RefreshCache())
+	assert.NoError(t, none.Refresh())
 }
 
 // unwired returns a client of h without a network, so that the clock of a bubble goes on.
@@ -415,7 +415,7 @@ func TestServerThatWordsItsListAnew(t *testing.T) {
 			before := lists.Load()
 			for range d / time.Second {
 				for _, m := range replicas {
-					require.NoError(t, m.RefreshCache())
+					require.NoError(t, m.Refresh())
 				}
 				time.Sleep(time.Second)
 			}
@@ -444,7 +444,7 @@ func TestServerThatWordsItsListAnew(t *testing.T) {
 }
 
 // A replica that could not start a server takes the list of one that could.
-func TestRefreshCacheTakesTheFirstList(t *testing.T) {
+func TestRefreshTakesTheFirstList(t *testing.T) {
 	t.Parallel()
 	store, web := &mcptest.Split{}, newVersions(t)
 	start := func() *Manager {
@@ -456,21 +456,21 @@ func TestRefreshCacheTakesTheFirstList(t *testing.T) {
 	web.down()
 	late := start()
 	require.Equal(t, StateDown, late.Servers()[0].State)
-	require.NoError(t, late.RefreshCache())
+	require.NoError(t, late.Refresh())
 	require.Empty(t, toolNames(late.InlineTools()))
 	web.serve(echoTool("log", ""), echoTool("push", ""))
 	require.NoError(t, start().Close())
 	web.down()
-	require.NoError(t, late.RefreshCache())
+	require.NoError(t, late.Refresh())
 	assert.ElementsMatch(t, []string{"mcp_web__log", "mcp_web__push"}, toolNames(late.InlineTools()))
 	require.NoError(t, check(late))
 	store.Gets()
-	require.NoError(t, late.RefreshCache())
+	require.NoError(t, late.Refresh())
 	assert.Zero(t, store.Gets(), "it has the list")
 }
 
 // A replica keeps what it has listed itself, and an older list comes from nowhere.
-func TestRefreshCacheKeepsTheNewer(t *testing.T) {
+func TestRefreshKeepsTheNewer(t *testing.T) {
 	t.Parallel()
 	store, web := &mcptest.Store{}, newVersions(t, echoTool("old", ""))
 	start := func() *Manager {
@@ -489,20 +489,20 @@ func TestRefreshCacheKeepsTheNewer(t *testing.T) {
 	soon(t, stored)
 	idle.cache.Save()
 	assert.True(t, stored(), "who has the older list does not overwrite the newer one")
-	require.NoError(t, idle.RefreshCache())
+	require.NoError(t, idle.Refresh())
 	require.Equal(t, []string{"mcp_web__new"}, toolNames(idle.InlineTools()))
 
 	require.NoError(t, store.Save(old))
 	for range 3 {
-		require.NoError(t, idle.RefreshCache())
-		require.NoError(t, a.RefreshCache())
+		require.NoError(t, idle.Refresh())
+		require.NoError(t, a.Refresh())
 	}
 	assert.Equal(t, []string{"mcp_web__new"}, toolNames(idle.InlineTools()))
 	assert.Equal(t, []string{"mcp_web__new"}, toolNames(a.InlineTools()))
 }
 
-// What RefreshCache has read of a server is dropped if the server is removed meanwhile.
-func TestRemovedDuringRefreshCache(t *testing.T) {
+// What Refresh has read of a server is dropped if the server is removed meanwhile.
+func TestRemovedDuringRefresh(t *testing.T) {
 	t.Parallel()
 	cfg := serving("a", echoTool("one", ""))
 	web := mcpserver.NewStreamableHTTPServer(mcpServer(cfg), mcpserver.WithStateful(true))
@@ -533,13 +533,13 @@ func TestRemovedDuringRefreshCache(t *testing.T) {
 	require.NoError(t, other.Close())
 
 	armed.Store(true)
-	require.NoError(t, m.RefreshCache())
+	require.NoError(t, m.Refresh())
 	require.Empty(t, m.Servers())
 	assert.Len(t, src.listed, 1, "what it had before")
 }
 
-// What could not be stored is stored after the next RefreshCache, as when the store is back.
-func TestRefreshCacheStoresWhatIsLeft(t *testing.T) {
+// What could not be stored is stored after the next Refresh, as when the store is back.
+func TestRefreshStoresWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	store, web := &mcptest.Store{Err: errors.New("no network")}, newVersions(t, echoTool("a", ""))
 	failed := make(chan struct{}, 100)
@@ -551,14 +551,14 @@ func TestRefreshCacheStoresWhatIsLeft(t *testing.T) {
 	}), nil))
 	m, _ := newTestManager(t, &Options{Cache: store, Logger: log, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
 	<-failed
-	assert.ErrorContains(t, m.RefreshCache(), "no network")
+	assert.ErrorContains(t, m.Refresh(), "no network")
 	store.Fail(nil)
-	require.NoError(t, m.RefreshCache())
+	require.NoError(t, m.Refresh())
 	soon(t, func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"a\"`) })
 }
 
-// RefreshCache before Start leaves everything to Start.
-func TestRefreshCacheBeforeStart(t *testing.T) {
+// Refresh before Start leaves everything to Start.
+func TestRefreshBeforeStart(t *testing.T) {
 	t.Parallel()
 	opts := Options{Cache: new(mcptest.Store)}
 	for _, name := range []string{"a", "b"} {
@@ -571,7 +571,7 @@ func TestRefreshCacheBeforeStart(t *testing.T) {
 
 	m = NewManager(&opts)
 	defer m.Close()
-	require.NoError(t, m.RefreshCache())
+	require.NoError(t, m.Refresh())
 	assert.Empty(t, m.InlineTools())
 	assert.NoError(t, check(m))
 	require.NoError(t, m.Start(t.Context()))

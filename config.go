@@ -113,7 +113,7 @@ type ServerConfig struct {
 // ServerLimits bound what a server may take and send.
 type ServerLimits struct {
 	// StartTimeout and CallTimeout hold for servers that have none of their
-	// own. They default to [DefaultStartTimeout] and [DefaultCallTimeout] and
+	// own. They default to 20 seconds ([DefaultStartTimeout]) and 60 seconds, and
 	// must not be negative.
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
@@ -130,23 +130,22 @@ type ServerLimits struct {
 	// for it. If the last start failed, the call fails at once; it starts the server
 	// in the background if Reconnect has passed.
 	//
-	// It defaults to [DefaultReconnect]. If negative, a server that is down stays
+	// It defaults to 500 ms. If negative, a server that is down stays
 	// down, and calls of its tools fail at once, until [Manager.Restart] or
 	// [Manager.Login]. A call still starts one that rests after IdleTimeout, or that
 	// is known from [Options.Cache] and was not tried yet.
 	Reconnect time.Duration
 
 	// Refresh is how often the tools of a server are listed, besides whenever
-	// it says that they have changed. It defaults to [DefaultRefresh]. If
+	// it says that they have changed. It defaults to 5 minutes. If
 	// negative, they are listed only then.
 	Refresh time.Duration
 
 	// MaxMessage is how many bytes a message of a server may have, such as a
 	// result. MaxDefinition is how many the definition of one tool, resource or
 	// prompt may have. MaxTools is how many of these together a server may list,
-	// on at most MaxPages pages. They default to [DefaultMaxMessage],
-	// [DefaultMaxDefinition], [DefaultMaxTools] and [DefaultMaxPages] and must not
-	// be negative.
+	// on at most MaxPages pages. They default to 16 MiB,
+	// 256 KiB, 10,000 and 1,000, and must not be negative.
 	MaxMessage    int
 	MaxDefinition int
 	MaxTools      int
@@ -156,7 +155,7 @@ type ServerLimits struct {
 	// MaxCatalog how many all that all servers list; each user's servers are
 	// counted apart. A list that exceeds one of them is refused: the server keeps
 	// its earlier list, or can't be started. They default to
-	// [DefaultMaxListing] and [DefaultMaxCatalog] and must not be negative.
+	// 16 MiB and 64 MiB, and must not be negative.
 	MaxListing int
 	MaxCatalog int
 
@@ -166,14 +165,14 @@ type ServerLimits struct {
 	// is sent. If it has no answer either, the next pause is twice as long, up to 8
 	// times the first. An answer to any call ends this.
 	//
-	// It defaults to [DefaultMaxTimeouts]. If negative, calls are always sent.
+	// It defaults to 3. If negative, calls are always sent.
 	MaxTimeouts int
 
 	// MaxUnasked is how many messages a server may send within a second beside
 	// its answers: notifications, requests, and what is neither. The
 	// connection to one that sends more is given up, as if it was lost.
 	// Servers in this process are not counted. It defaults to
-	// [DefaultMaxUnasked] and must not be negative. The bytes of these messages
+	// 1,000 and must not be negative. The bytes of these messages
 	// are bounded, too: by MaxMessage at once, and a sixteenth of it per second.
 	MaxUnasked int
 }

@@ -246,7 +246,6 @@ func TestUseAfterClose(t *testing.T) {
 		} {
 			assert.ErrorIs(t, err, ErrClosed, name)
 		}
-		m.ServerStats()
 		m.Servers()
 		m.Problems()
 		m.Marks()
@@ -271,7 +270,7 @@ func useSession(ctx context.Context, s *Session, tool string) {
 	s.Explain("chore", tool)
 	s.Placements()
 	s.OverrideBlock()
-	s.Hints(tool)
+	hintsOf(s, tool)
 	s.ActivateTools([]string{tool})
 	_, _ = s.Call(ctx, tool, nil)
 	_, _ = s.Call(ctx, SearchToolName, `{"query":"chore"}`)
@@ -373,7 +372,7 @@ func disturb(ctx context.Context, m *Manager, s *Session, r *rand.Rand) {
 		_ = m.Preload(ctx, "*")
 	case 11:
 		m.Problems()
-		m.ServerStats()
+		m.Servers()
 		m.RemoveServer("l")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/vector"
@@ -92,7 +93,6 @@ func reads(h *tryingHost) {
 	m := h.m.Load()
 	m.Servers()
 	m.Problems()
-	m.ServerStats()
 	m.Marks()
 	snapshot, err := m.Snapshot(0)
 	if err == nil {
@@ -110,8 +110,8 @@ func reads(h *tryingHost) {
 		s.Placements()
 		s.Save()
 		s.Explain("chore", "mcp_a__tool_009")
-		s.Hints("mcp_a__tool_009")
-		s.SearchWith("chore", SearchOptions{By: ByWords})
+		hintsOf(s, "mcp_a__tool_009")
+		s.Find(context.Background(), "chore", SearchOptions{By: ByWords})
 		_, _ = s.Export(provider.Anthropic)
 	}
 }
@@ -303,7 +303,10 @@ func (h *tryingHost) options() *Options {
 		StateParts: &hostParts{h: h},
 		OnEvent:    func(Event) { h.at("event") },
 		OnRequest:  func(context.Context, string) { h.at("request") },
-		Enricher:   lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) { h.at("enricher"); return Hints{}, false, nil }),
+		Enricher: lookupFunc(func(context.Context, hints.Tool) (hints.Hints, bool, error) {
+			h.at("enricher")
+			return hints.Hints{}, false, nil
+		}),
 		Middleware: []Middleware{func(next Handler) Handler {
 			return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 				h.at("middleware")

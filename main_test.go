@@ -440,7 +440,7 @@ func checkCatalog(c *catalog) error {
 		for _, t := range c.documents() {
 			text := t.def.Server + " " + t.def.Own + " " + t.def.Description
 			if h := c.known.of(t); h != nil {
-				text += " " + h.Hints.Words()
+				text += " " + h.Words()
 			}
 			texts = append(texts, text)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/cache"
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/enrich"
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
@@ -18,6 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // A Manager holds what all conversations share: the servers and the catalog of
@@ -36,7 +37,7 @@ type Manager struct {
 	system *Manager // the system, if this is a user's Manager; else nil
 
 	trust   *trust.Memory
-	lookups *hints.Lookups // nil without [Options.Enricher]
+	lookups *enrich.Lookups // nil without [Options.Enricher]
 
 	end context.CancelFunc // ends life
 
@@ -60,8 +61,8 @@ type Manager struct {
 	telling   lazy.Task                   // calls OnResources
 	opening   atomic.Int32                // calls of Start in progress
 
-	indexes lastIndex                              // made of the catalogs
-	samples atomic.Pointer[history.Series[Sample]] // nil until Watch is called; stored with mu held
+	indexes lastIndex                                       // made of the catalogs
+	samples atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
 }
 
 // NewManager returns a Manager for the servers in opts. It starts none of them.

@@ -56,8 +56,8 @@ var defaultsInWords = map[string]string{
 	"SessionOptions.Hooks":      "those of `Ask`",
 
 	"UserOptions.Access":        "all tools",
-	"UserOptions.SystemResults": fmt.Sprint(DefaultSystemResults),
-	"UserOptions.UserResults":   fmt.Sprint(DefaultUserResults),
+	"UserOptions.SystemResults": fmt.Sprint(defaultSystemResults),
+	"UserOptions.UserResults":   fmt.Sprint(defaultUserResults),
 
 	"SearchOptions.Limit":       "`Search.Results`",
 	"SearchOptions.By":          "both",
@@ -68,7 +68,7 @@ var defaultsInWords = map[string]string{
 	"SemanticOptions.Store":    "memory",
 	"SemanticOptions.Alpha":    "found out",
 
-	"UsageOptions.HalfLife": fmt.Sprintf("%d days", DefaultHalfLife/(24*time.Hour)),
+	"UsageOptions.HalfLife": fmt.Sprintf("%d days", defaultHalfLife/(24*time.Hour)),
 
 	"ConfigOptions.Dialect":   "recognized",
 	"ConfigOptions.Workspace": "the file's folder",

@@ -205,7 +205,7 @@ func TestManyContents(t *testing.T) {
 			require.NoError(t, err)
 			data, err := json.Marshal(r)
 			require.NoError(t, err)
-			assert.Less(t, len(data), 2*DefaultMaxResult)
+			assert.Less(t, len(data), 2*defaultMaxResult)
 			_, text := c.(mcp.TextContent)
 			if resource, ok := c.(mcp.EmbeddedResource); ok {
 				_, text = resource.Resource.(mcp.TextResourceContents)

@@ -22,11 +22,11 @@ import (
 // [Options.Access] denies it.
 type SkillListingOptions struct {
 	// Max is the largest number of skills that are listed. It defaults to
-	// [DefaultMaxInlineSkills].
+	// 60 ([DefaultMaxInlineSkills]).
 	Max int
 
 	// MaxTokens is the largest number of tokens of the section, estimated as a
-	// quarter of its characters. It defaults to [DefaultMaxSkillTokens].
+	// quarter of its characters. It defaults to 5,000 ([DefaultMaxSkillTokens]).
 	MaxTokens int
 }
 
@@ -248,20 +248,6 @@ func (o *skillOffer) section() string {
 	}
 	b.WriteString("</available_skills>\n")
 	return b.String()
-}
-
-// SkillsSection returns the prompt section that lists the skills by name and
-// description, as XML. If they exceed [SkillListingOptions.Max] or
-// [SkillListingOptions.MaxTokens], it says how many there are and how to search for them.
-// It is "" without skills. It only grows at its end, until [Session.Compact].
-func (s *Session) SkillsSection() string {
-	var parts []string
-	for _, e := range s.show() {
-		if e.section == skillText {
-			parts = append(parts, e.offer.skills.section())
-		}
-	}
-	return strings.Join(parts, "\n")
 }
 
 // answerSkillSearch searches for skills and answers with them.

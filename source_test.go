@@ -170,9 +170,9 @@ func TestSourceConfig(t *testing.T) {
 	}
 	assert.Equal(t, "c a e d u h", strings.Join([]string{cfg.Command, cfg.Args[0], cfg.Env["E"], cfg.Dir, cfg.URL, cfg.Headers["H"]}, " "))
 	assert.Equal(t, upstream.Limits{
-		StartTimeout: time.Hour, CallTimeout: DefaultCallTimeout, MaxMessage: DefaultMaxMessage, MaxDefinition: DefaultMaxDefinition,
-		MaxListing: DefaultMaxListing, MaxTimeouts: DefaultMaxTimeouts,
-		MaxTools: DefaultMaxTools, MaxPages: DefaultMaxPages, MaxUnasked: DefaultMaxUnasked, Reconnect: DefaultReconnect, Refresh: DefaultRefresh, Idle: time.Minute,
+		StartTimeout: time.Hour, CallTimeout: defaultCallTimeout, MaxMessage: defaultMaxMessage, MaxDefinition: defaultMaxDefinition,
+		MaxListing: defaultMaxListing, MaxTimeouts: defaultMaxTimeouts,
+		MaxTools: defaultMaxTools, MaxPages: defaultMaxPages, MaxUnasked: defaultMaxUnasked, Reconnect: defaultReconnect, Refresh: defaultRefresh, Idle: time.Minute,
 	}, limits)
 }
 

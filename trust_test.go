@@ -389,29 +389,29 @@ func TestRefreshTrust(t *testing.T) {
 		closed := start(echoTool("log", "better"), echoTool("push", "new"))
 		require.NoError(t, closed.Close())
 		require.Len(t, changedTools(a), 2)
-		require.NoError(t, a.RefreshTrust())
+		require.NoError(t, a.Refresh())
 		require.Len(t, changedTools(a), 2, "nobody has accepted anything")
 		for _, e := range changedTools(b) {
 			require.NoError(t, b.Accept("git", e.Tool, e.Is))
 		}
-		require.NoError(t, a.RefreshTrust())
+		require.NoError(t, a.Refresh())
 		assert.Empty(t, changedTools(a))
 		assert.ElementsMatch(t, []string{"mcp_git__log", "mcp_git__push"}, toolNames(a.InlineTools()))
-		assert.EqualError(t, closed.RefreshTrust(), "mcphybrid: the manager is closed")
+		assert.EqualError(t, closed.Refresh(), "mcphybrid: the manager is closed")
 	}
 
 	broken := &mcptest.Store{}
 	m, _ := newTestManager(t, &Options{TrustStore: broken, Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
 	broken.Err = errors.New("no disk")
 	require.NoError(t, m.AddServer(t.Context(), serving("late", echoTool("x", ""))))
-	assert.ErrorContains(t, m.RefreshTrust(), "no disk")
+	assert.ErrorContains(t, m.Refresh(), "no disk")
 	broken.Err = nil
-	require.NoError(t, m.RefreshTrust())
+	require.NoError(t, m.Refresh())
 	stored, _ := broken.Load()
 	assert.Contains(t, string(stored), `"late"`, "what could not be stored is, once it can be")
 	assert.Contains(t, toolNames(m.InlineTools()), "mcp_git__log")
 	m, _ = newTestManager(t, &Options{Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
-	assert.NoError(t, m.RefreshTrust())
+	assert.NoError(t, m.Refresh())
 }
 
 // With TrustApprove, the first list of a server is trusted, whatever other replicas
@@ -542,7 +542,7 @@ func TestAcceptAfterAFastClock(t *testing.T) {
 		require.NotEqual(t, string(data), fast)
 		require.NoError(t, os.WriteFile(file, []byte(fast), 0o600))
 		if known {
-			require.NoError(t, m.RefreshTrust())
+			require.NoError(t, m.Refresh())
 		}
 		require.NoError(t, m.Accept("git", "log", changedTools(m)[0].Is))
 		assert.Empty(t, changedTools(m), known)
@@ -550,7 +550,7 @@ func TestAcceptAfterAFastClock(t *testing.T) {
 
 		last := start("last") // it goes by who accepts after that
 		require.NoError(t, last.Accept("git", "log", changedTools(last)[0].Is))
-		require.NoError(t, m.RefreshTrust())
+		require.NoError(t, m.Refresh())
 		assert.Len(t, changedTools(m), 1, known)
 	}
 }

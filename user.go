@@ -11,6 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/scan"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // A User has servers and tools of its own on top of those of the Manager, the
@@ -82,32 +84,25 @@ func (u *User) AwaitServers(ctx context.Context, state json.RawMessage) error {
 // Servers returns the status of the user's servers: see [Manager.Servers].
 func (u *User) Servers() []ServerStatus { return u.own.Servers() }
 
-// ServerStats returns call figures for the user's servers: see
-// [Manager.ServerStats].
-func (u *User) ServerStats() []ServerStats { return u.own.ServerStats() }
-
 // Problems returns the problems of the user's tools that do not keep them from
 // working: see [Manager.Problems].
 func (u *User) Problems() []error { return u.own.Problems() }
 
 // Marks returns suspicious text in the definitions of the user's tools: see
 // [Manager.Marks].
-func (u *User) Marks() []ToolMarks { return u.own.Marks() }
+func (u *User) Marks() map[string][]scan.Mark { return u.own.Marks() }
 
 // Accept releases a changed tool of the user for use: see [Manager.Accept].
 func (u *User) Accept(server, tool, hash string) error { return u.own.Accept(server, tool, hash) }
 
-// RefreshCache is [Manager.RefreshCache] for [UserOptions.Cache].
-func (u *User) RefreshCache() error { return u.own.RefreshCache() }
-
-// RefreshTrust is [Manager.RefreshTrust] for [UserOptions.TrustStore].
-func (u *User) RefreshTrust() error { return u.own.RefreshTrust() }
+// Refresh is [Manager.Refresh] for the stores of [UserOptions].
+func (u *User) Refresh() error { return u.own.Refresh() }
 
 // Watch is [Manager.Watch] for the user.
 func (u *User) Watch() { u.own.Watch() }
 
 // Snapshot is [Manager.Snapshot] for the user.
-func (u *User) Snapshot(session int) (*Snapshot, error) { return u.own.Snapshot(session) }
+func (u *User) Snapshot(session int) (snapshot.Manager, error) { return u.own.Snapshot(session) }
 
 // Close stops the user's servers and empties the user's sessions. The system and
 // the other users go on. The vectors of the user's tools stay in the
@@ -115,10 +110,10 @@ func (u *User) Snapshot(session int) (*Snapshot, error) { return u.own.Snapshot(
 // call it.
 func (u *User) Close() error { return u.own.Close() }
 
-// The defaults of [UserOptions], as in the published design.
+// The defaults of UserOptions, as in the published design.
 const (
-	DefaultSystemResults = 3
-	DefaultUserResults   = 5
+	defaultSystemResults = 3
+	defaultUserResults   = 5
 )
 
 // UserOptions configure a [User]. The zero value is a user without servers. Users
@@ -161,8 +156,7 @@ type UserOptions struct {
 	// both, which replaces [RankingOptions.Results] and
 	// [JustInTimeOptions.Results] for this user.
 	//
-	// If zero, they default to [DefaultSystemResults] and
-	// [DefaultUserResults]. If negative, there is no such limit, and
+	// If zero, they default to 3 and 5. If negative, there is no such limit, and
 	// [RankingOptions.Results] is used in the sum.
 	SystemResults int
 	UserResults   int
@@ -237,7 +231,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		opts: m.opts, handler: m.handler, indexer: m.indexer, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, validators: m.validators, recorder: m.recorder,
 		below: m.scope, owner: &owner{id}, user: user{id: id, access: rules.Access(o.Access.clone()), most: make(map[*owner]int)},
 	}}
-	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
+	results := u.limitResults(m.owner, o.SystemResults, defaultSystemResults) + u.limitResults(u.owner, o.UserResults, defaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry, o.Hooks
 	u.opts.Cache, u.opts.TrustStore = foreign.Guarded(o.Cache, "UserOptions.Cache", maxStoring), foreign.Guarded(o.TrustStore, "UserOptions.TrustStore", maxStoring)

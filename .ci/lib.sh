@@ -145,7 +145,7 @@ walls() {
 	local deps
 	deps=$(go list -f '{{$p := .ImportPath}}{{range .Deps}}{{$p}} {{.}}{{"\n"}}{{end}}' ./...) || return 1
 	awk -v root="$(go list -m)" '
-		$2 == root && ($1 ~ "^" root "/internal/" || $1 ~ "^" root "/(ask|search|shared|vector)(/|$)") ||
+		$2 == root && ($1 ~ "^" root "/internal/" || $1 ~ "^" root "/(ask|hints|scan|search|shared|snapshot|vector)(/|$)") ||
 		$1 == root && ($2 ~ "^" root "/(debug|files|toml)(/|$)" || $2 ~ "yaml|toml") { print $1 " needs " $2; bad = 1 }
 		END { exit bad }' <<<"$deps" && go run ./internal/layers
 }

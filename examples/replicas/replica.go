@@ -65,8 +65,8 @@ func newReplica(ctx context.Context, name string, nc *nats.Conn, desk mcphybrid.
 			}
 		})
 	}
-	go follow(cache, mgr.RefreshCache)
-	go follow(trust, mgr.RefreshTrust)
+	go follow(cache, mgr.Refresh)
+	go follow(trust, mgr.Refresh)
 	return &replica{name, mgr, store.Sessions()}, nil
 }
 

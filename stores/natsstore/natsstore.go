@@ -7,7 +7,7 @@
 //	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 //		TrustStore: trust, Cache: store.Document("cache"), StateParts: store.Parts(),
 //	})
-//	go trust.Watch(ctx, func() { mgr.RefreshTrust() })
+//	go trust.Watch(ctx, func() { mgr.Refresh() })
 //	state, revision, err := store.Sessions().Get(ctx, conversation)
 //
 // # Layout

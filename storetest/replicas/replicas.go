@@ -59,7 +59,7 @@ func begin(t *testing.T, s Store, cfg mcphybrid.ServerConfig, own ...mcphybrid.S
 		Inline: mcphybrid.InlineOptions{Max: 3}, Servers: []mcphybrid.ServerConfig{cfg},
 	})
 	require.NoError(t, m.Start(t.Context()))
-	refresh := map[shared.Document]func() error{cache: m.RefreshCache, trust: m.RefreshTrust}
+	refresh := map[shared.Document]func() error{cache: m.Refresh, trust: m.Refresh}
 	r := &replica{Manager: m, sessions: s.Sessions()}
 	if own != nil {
 		cache, trust := s.Document("cache of ann"), s.Document("trust of ann")
@@ -67,7 +67,7 @@ func begin(t *testing.T, s Store, cfg mcphybrid.ServerConfig, own ...mcphybrid.S
 		r.user, err = m.NewUser("ann", &mcphybrid.UserOptions{Servers: own, Cache: cache, TrustStore: trust})
 		require.NoError(t, err)
 		require.NoError(t, r.user.Start(t.Context()))
-		refresh[cache], refresh[trust] = r.user.RefreshCache, r.user.RefreshTrust
+		refresh[cache], refresh[trust] = r.user.Refresh, r.user.Refresh
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup

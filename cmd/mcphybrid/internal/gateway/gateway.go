@@ -115,7 +115,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		Ask: ask.Options{Hooks: g.questions()},
 	})
 	if opts.trust.File != "" {
-		known := files.Follow(g.mgr.RefreshTrust, opts.trust.File)
+		known := files.Follow(g.mgr.Refresh, opts.trust.File)
 		known.Quiet = true // we write it too
 		g.follows = append(g.follows, known)
 	}

@@ -1,4 +1,4 @@
-package hints
+package enrich
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -50,12 +51,12 @@ func own(t *testing.T, n int, look func(ctx context.Context, t tool) (string, er
 		o.tools = append(o.tools, tool(1+i))
 	}
 	o.Lookups = Lookups{
-		Look: func(ctx context.Context, t Tool) (Hints, bool, error) {
+		Look: func(ctx context.Context, t Tool) (hints.Hints, bool, error) {
 			o.mu.Lock()
 			o.looked = append(o.looked, t.(tool))
 			o.mu.Unlock()
 			shape, err := look(ctx, t.(tool))
-			return Hints{OutputShape: shape}, shape != "", err
+			return hints.Hints{OutputShape: shape}, shape != "", err
 		},
 		Timeout: time.Second,
 		Tools: func() []Tool {
@@ -246,4 +247,20 @@ func TestRefreshEnds(t *testing.T) {
 		end()
 		assert.Equal(t, errEnded, <-refreshed)
 	})
+}
+
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	h := hints.Hints{Preconditions: []string{"Log\nin"}, AntiPatterns: []string{"twice"}, ChainsWith: []string{"b"}, OutputShape: "ids"}
+	k := newKnown(h, new(search.Document))
+	assert.Equal(t, "Log in\nb\nids", k.Words())
+	h.AntiPatterns[0] = "thrice"
+	assert.Equal(t, "twice", k.Hints.AntiPatterns[0], "it shares nothing")
+	assert.False(t, k.says(newKnown(h, new(search.Document))))
+	h.AntiPatterns[0] = "twice"
+	assert.True(t, k.says(newKnown(h, new(search.Document))))
+	h.OutputShape = ""
+	assert.False(t, k.says(newKnown(h, new(search.Document))))
+	assert.False(t, k.says(nil))
+	assert.True(t, (*Known)(nil).says(nil))
 }

@@ -1,6 +1,7 @@
 package hints
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -35,20 +36,28 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestHints(t *testing.T) {
+// Hints go to JSON and back, under their published names.
+func TestHintsInJSON(t *testing.T) {
 	t.Parallel()
-	h, err := Parse([]byte(`{"preconditions":["Log\nin"],"anti_patterns":["twice"],"chains_with":["b"],"output_shape":"ids"}`))
+	all := Hints{
+		Preconditions: []string{"The branch is pushed", "<b>"}, AntiPatterns: []string{"Not for drafts"},
+		ChainsWith: []string{"mcp_git__tag"}, OutputShape: "{number, url}",
+	}
+	data, err := json.Marshal(all)
 	require.NoError(t, err)
-	assert.Equal(t, "Log in\nb\nids", h.Words())
-	c := h.Clone()
-	assert.True(t, h.Equal(c))
-	c.AntiPatterns[0] = "thrice"
-	assert.False(t, h.Equal(c))
-	assert.Equal(t, "twice", h.AntiPatterns[0], "a clone shares nothing")
-	c = h.Clone()
-	c.OutputShape = ""
-	assert.False(t, h.Equal(c))
-	empty, err := Parse([]byte(`{"preconditions":[],"output_shape":null}`))
+	assert.JSONEq(t, `{"preconditions":["The branch is pushed","<b>"],"anti_patterns":["Not for drafts"],"chains_with":["mcp_git__tag"],"output_shape":"{number, url}"}`, string(data))
+	got, err := Parse(data)
 	require.NoError(t, err)
-	assert.Equal(t, Hints{}, empty)
+	assert.Equal(t, all, got)
+
+	data, err = json.Marshal(Hints{})
+	require.NoError(t, err)
+	assert.Equal(t, `{}`, string(data))
+	got, err = Parse([]byte(`{"preconditions":null,"chains_with":[],"output_shape":null}`))
+	require.NoError(t, err)
+	assert.Equal(t, Hints{}, got)
+
+	h, err := Parse([]byte(`{"output_shape": "a", "shape": "b"}`))
+	assert.EqualError(t, err, `mcphybrid: hints: "shape" is not a member of hints, want one of ["preconditions" "anti_patterns" "chains_with" "output_shape"]`)
+	assert.Equal(t, Hints{}, h)
 }

@@ -1,7 +1,9 @@
-// Package marks finds text in a tool's definition that seems meant to steer the
-// model or to stay hidden from people. A mark is no verdict: some servers have
-// honest reasons, and an attacker can avoid all marks.
-package marks
+// Package scan finds suspicious text in the definitions of tools: text that may try to
+// steer the model, or to hide from people.
+//
+// A Mark is no verdict. A person must judge it: some servers have honest reasons for
+// such text, and an attacker can avoid every mark.
+package scan
 
 import (
 	"bytes"
@@ -20,32 +22,39 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A Mark is one suspicious piece of text.
+// A Mark is suspicious text in a tool's definition.
 type Mark struct {
 	Kind  Kind
-	Place string // JSON pointer into the definition, such as /description; cut after 200 characters
-	Text  string // the suspicious text: one line of at most 80 characters, hidden ones written as U+200B
+	Place string // JSON pointer into the tools/list element, such as /description; at most 200 characters
+	Text  string // the suspicious text: one line of at most 80 characters, invisible ones written like U+200B
 }
 
-// A Kind says why a [Mark] is suspicious.
-type Kind int
+// A Kind says why a [Mark] is suspicious, in words for people.
+type Kind string
 
 const (
-	Hidden      Kind = iota // text that is invisible, reorders text or stands far outside of view
-	Encoded                 // words in base64 or hexadecimal
-	Leak                    // a request for keys, or an image whose address carries data
-	Instruction             // orders to the model, or against the user, the host or other tools
-	Foreign                 // the name of another server's tool
+	Hidden      Kind = "hidden text"              // invisible, reordering or far-off characters
+	Encoded     Kind = "encoded text"             // words in base64 or hexadecimal
+	Leak        Kind = "a leak"                   // a request for keys, or an image whose address carries data
+	Instruction Kind = "instruction to the model" // one against the user, the host or other tools
+	OtherServer Kind = "tool of another server"   // the name of one
 )
 
 // maxMarks is the greatest number of marks of one tool.
 const maxMarks = 20
 
-// In returns at most maxMarks marks of a tools/list element: at most one of each
-// kind per string or member name. foreign reports whether a word names a tool of
-// another server. In calls it for words of prose that look like an identifier, or
-// stand in backquotes and are not called a parameter, and reports each name once.
-func In(raw json.RawMessage, foreign func(word string) bool) []Mark {
+// Definition returns the marks in a tools/list element, in the order of the text: at
+// most 20, and at most one of each kind per string or member name. It returns nil if
+// raw is not a JSON object.
+//
+// foreign reports whether a word names a tool of another server. Definition calls it for
+// words of titles and descriptions that look like an identifier, or stand in backquotes
+// and are not called a parameter, and marks each name once. If foreign is nil, no mark is
+// of the kind [OtherServer].
+//
+// It takes 0.05 to 0.5 µs a byte, whatever is in raw: a definition of 256 KiB takes up to
+// 0.13 s.
+func Definition(raw json.RawMessage, foreign func(word string) bool) []Mark {
 	n, ok := text.Definition(raw)
 	if !ok {
 		return nil
@@ -229,7 +238,7 @@ func (s *scanner) references(text string) {
 		quoted := strings.HasSuffix(text[:start], "`") && strings.HasPrefix(text[end:], "`") && !saysParameter(text[end+1:])
 		if word != "" && (quoted || strings.ContainsAny(word, "_.-") || isCamel(word)) && !slices.Contains(s.named, word) && s.foreign(word) {
 			s.named = append(s.named, word)
-			s.report(Foreign, word)
+			s.report(OtherServer, word)
 		}
 		if len(s.marks) == maxMarks {
 			return

@@ -1,14 +1,18 @@
-package hints
+// Package enrich looks up the hints of tools in the background: each once, some at a time,
+// published in batches. To it a tool is a name and a document.
+package enrich
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -44,14 +48,36 @@ type Tool interface {
 // A Known holds the hints of a tool and the document to index for it, which includes
 // them. It is never changed.
 type Known struct {
-	Hints    Hints
+	Hints    hints.Hints
 	Document search.Document
 }
 
-func newKnown(h Hints, d *search.Document) *Known {
-	k := &Known{h.Clone(), *d}
-	k.Document.Hints += "\n" + h.Words()
+func newKnown(h hints.Hints, d *search.Document) *Known {
+	h.Preconditions, h.AntiPatterns, h.ChainsWith = slices.Clone(h.Preconditions), slices.Clone(h.AntiPatterns), slices.Clone(h.ChainsWith)
+	k := &Known{h, *d}
+	k.Document.Hints += "\n" + k.Words()
 	return k
+}
+
+// Words returns the text that search indexes: all hints except the AntiPatterns.
+func (k *Known) Words() string {
+	var texts []string
+	for _, line := range slices.Concat(k.Hints.Preconditions, k.Hints.ChainsWith, []string{k.Hints.OutputShape}) {
+		if line = text.Line(line, len(line)); line != "" {
+			texts = append(texts, line)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// says reports whether both have the same texts in the same order, or none.
+func (k *Known) says(other *Known) bool {
+	if k == nil || other == nil {
+		return k == other
+	}
+	a, b := k.Hints, other.Hints
+	return slices.Equal(a.Preconditions, b.Preconditions) && slices.Equal(a.AntiPatterns, b.AntiPatterns) &&
+		slices.Equal(a.ChainsWith, b.ChainsWith) && a.OutputShape == b.OutputShape
 }
 
 // Lookups keep the hints of tools that come and go. One goroutine decides everything.
@@ -60,10 +86,10 @@ func newKnown(h Hints, d *search.Document) *Known {
 // The exported fields must be set before first use and not changed afterwards. nil
 // are the Lookups of an owner without hints.
 type Lookups struct {
-	Look    func(ctx context.Context, tool Tool) (h Hints, ok bool, err error) // calls the host's code
-	Timeout time.Duration                                                      // of Look
-	Tools   func() []Tool                                                      // the current tools, none twice
-	Publish func()                                                             // called when Known has new hints
+	Look    func(ctx context.Context, tool Tool) (h hints.Hints, ok bool, err error) // calls the host's code
+	Timeout time.Duration                                                            // of Look
+	Tools   func() []Tool                                                            // the current tools, none twice
+	Publish func()                                                                   // called when Known has new hints
 	Log     *slog.Logger
 
 	Life  context.Context // ends all lookups
@@ -347,7 +373,7 @@ func (l *Lookups) note(o outcome) {
 	if !j.found {
 		had = l.Known()[o.tool]
 	}
-	if none := had == nil || o.known == nil; none && had != o.known || !none && !had.Hints.Equal(o.known.Hints) {
+	if !had.says(o.known) {
 		if !j.found {
 			l.found++
 		}

@@ -1,22 +1,40 @@
-// Package hints has notes on tools: their JSON form and limits, the lookups by which a
-// host says them, and the text in which a model reads them.
+// Package hints has what a host knows of tools beyond their definitions: the notes, their
+// form in JSON, and how mcphybrid asks for them.
 package hints
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// Hints are notes on one tool.
+// Hints are notes of the host on a tool, beyond its definition. The model reads
+// them as the host's words in Session.OverrideBlock, each cut to one line
+// without invisible characters. Search indexes all of them except the
+// AntiPatterns. Each list has at most 16 texts, and each text at most 500 bytes.
+// The zero value has no hints. As JSON, where empty members are left out, they
+// are
+//
+//	{"preconditions": ["…"], "anti_patterns": ["…"], "chains_with": ["…"], "output_shape": "…"}
+//
+// [Parse] reads this form.
 type Hints struct {
-	Preconditions []string `json:"preconditions"`
-	AntiPatterns  []string `json:"anti_patterns"` // not indexed
-	ChainsWith    []string `json:"chains_with"`   // names of tools
-	OutputShape   string   `json:"output_shape"`
+	// Preconditions say what must hold before the tool is called.
+	Preconditions []string `json:"preconditions,omitempty"`
+
+	// AntiPatterns say what the tool is not for and how it is misused. They are
+	// not indexed: a search for them should find another tool.
+	AntiPatterns []string `json:"anti_patterns,omitempty"`
+
+	// ChainsWith names tools that are often called after this one: registered
+	// names or the host's own. It activates none of them: see Options.Needs
+	// for tools that must be activated together.
+	ChainsWith []string `json:"chains_with,omitempty"`
+
+	// OutputShape says what the tool returns.
+	OutputShape string `json:"output_shape,omitempty"`
 }
 
 // The limits of hints: enough for a page about a tool, too little to fill a
@@ -30,8 +48,18 @@ const (
 // members are the names of the JSON members.
 var members = []string{"preconditions", "anti_patterns", "chains_with", "output_shape"}
 
-// Parse reads hints from a JSON object. The error says where it is wrong.
-func Parse(data []byte) (h Hints, err error) {
+// Parse reads hints from a JSON object of at most 256 KiB: see [Hints] for its form. A
+// missing or null member is empty. Parse fails on an unknown or repeated member, a value
+// of the wrong type, and hints that exceed the limits. The error says where.
+func Parse(data []byte) (Hints, error) {
+	h, err := parse(data)
+	if err != nil {
+		return Hints{}, fmt.Errorf("mcphybrid: hints: %w", err)
+	}
+	return h, nil
+}
+
+func parse(data []byte) (h Hints, err error) {
 	if len(data) > maxJSON {
 		return h, fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxJSON)
 	}
@@ -71,8 +99,8 @@ func (h *Hints) lists() [3]list {
 	return [3]list{{members[0], &h.Preconditions}, {members[1], &h.AntiPatterns}, {members[2], &h.ChainsWith}}
 }
 
-// Check returns an error for the first text or list of h that is too large. The
-// error names its place in the JSON.
+// Check returns an error for the first text or list of h that exceeds the limits, or nil.
+// The error names its place in the JSON.
 func (h Hints) Check() error {
 	for _, l := range h.lists() {
 		if n := len(*l.texts); n > maxTexts {
@@ -88,33 +116,4 @@ func (h Hints) Check() error {
 		return fmt.Errorf("%q has %d bytes, more than the limit of %d", "output_shape", n, maxLength)
 	}
 	return nil
-}
-
-// Clone returns a copy that shares nothing that can be changed.
-func (h Hints) Clone() Hints {
-	for _, l := range h.lists() {
-		*l.texts = slices.Clone(*l.texts)
-	}
-	return h
-}
-
-// Equal reports whether both have the same texts in the same order.
-func (h Hints) Equal(other Hints) bool {
-	for i, l := range h.lists() {
-		if !slices.Equal(*l.texts, *other.lists()[i].texts) {
-			return false
-		}
-	}
-	return h.OutputShape == other.OutputShape
-}
-
-// Words returns the text that search indexes: all hints except the AntiPatterns.
-func (h Hints) Words() string {
-	var texts []string
-	for _, line := range slices.Concat(h.Preconditions, h.ChainsWith, []string{h.OutputShape}) {
-		if line = text.Line(line, maxLength); line != "" {
-			texts = append(texts, line)
-		}
-	}
-	return strings.Join(texts, "\n")
 }
