@@ -13,7 +13,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -411,7 +410,7 @@ func TestSpecB5SearchByTheModel(t *testing.T) {
 		s := m.NewSession(&SessionOptions{Disclosure: test.disclosure})
 		s.Tools()
 		text := ask(s, SearchToolName, `{"query":"edit"}`)
-		var answer words.SearchAnswer
+		var answer searchAnswer
 		require.NoError(t, json.Unmarshal([]byte(text), &answer))
 		require.Len(t, answer.Tools, min(test.limit, 4))
 		assert.Equal(t, len(answer.Tools), answer.Count)

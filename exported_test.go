@@ -8,7 +8,6 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
@@ -25,8 +24,8 @@ var (
 	Embedded       = embedded
 	TextsEmbedded  = func(m *Manager) bool { return m.semantic.Idle() }
 	ErrNotEmbedded = meaning.ErrNotEmbedded
-	FoundText      = words.FoundActive + words.Untrusted
-	NothingText    = words.NothingFound
+	FoundText      = textFoundActive + textUntrusted
+	NothingText    = textNothingFound
 )
 
 // A Recorder is a vector store that records the changes it is asked for.

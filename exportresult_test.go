@@ -12,7 +12,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,10 +109,10 @@ func TestFoundToolsAreLoaded(t *testing.T) {
 		loading  bool
 		bridging bool
 	}{
-		{SessionOptions{}, words.FoundActive, 3, false, false},
-		{SessionOptions{Client: true}, words.FoundClient, 3, false, false},
-		{SessionOptions{Disclosure: ByBridge}, words.FoundBridge, 1, false, true},
-		{SessionOptions{Disclosure: ByProvider}, words.FoundHidden, 1, true, false},
+		{SessionOptions{}, textFoundActive, 3, false, false},
+		{SessionOptions{Client: true}, textFoundClient, 3, false, false},
+		{SessionOptions{Disclosure: ByBridge}, textFoundBridge, 1, false, true},
+		{SessionOptions{Disclosure: ByProvider}, textFoundHidden, 1, true, false},
 	} {
 		s := m.NewSession(&test.opts)
 		assert.Equal(t, test.opts.Disclosure, s.Disclosure())
@@ -160,7 +159,7 @@ func TestFoundToolsAreLoaded(t *testing.T) {
 	require.NoError(t, err)
 	e, err := provider.ExportResult(r, provider.Anthropic)
 	require.NoError(t, err)
-	assert.Contains(t, string(e.JSON), words.NothingFound)
+	assert.Contains(t, string(e.JSON), textNothingFound)
 }
 
 // Models read a schema without what says nothing, wherever they read it; people see what the

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -85,7 +84,7 @@ func TestRotatingNames(t *testing.T) {
 			assert.Len(t, s.Search("select:"+names[9], 1), 1)
 			found, err := s.Call(t.Context(), SearchToolName, `{"query":"`+names[7]+`"}`)
 			require.NoError(t, err)
-			var answer words.SearchAnswer
+			var answer searchAnswer
 			require.NoError(t, json.Unmarshal([]byte(mcp.GetTextFromContent(found.Content[0])), &answer))
 			require.NotEmpty(t, answer.Tools)
 			assert.Equal(t, names[7], answer.Tools[0].Name)
@@ -246,7 +245,7 @@ func TestListWithoutSearch(t *testing.T) {
 	assert.Len(t, s.Tools(), 150)
 	for round := range 5 {
 		rotate(t, m, "wild", round, 40)
-		assert.LessOrEqual(t, len(s.Tools()), 190+len(metaNames))
+		assert.LessOrEqual(t, len(s.Tools()), 190+int(metaKinds))
 	}
 	require.NoError(t, check(m, s))
 }

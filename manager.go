@@ -81,9 +81,9 @@ func NewManager(opts *Options) *Manager {
 	o.guard()
 	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), parts: saved.PartsOf(o.StateParts, o.Logger), validators: new(schema.Recent), recorder: new(atomic.Pointer[recorder])}}
 	m.indexer = newIndexer(&m.opts.Search)
-	for _, name := range metaNames {
-		if rules.MatchAny(o.Access.Deny, name) {
-			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
+	for kind := range metaKinds {
+		if rules.MatchAny(o.Access.Deny, kind.name()) {
+			m.metaAccess.Deny = append(m.metaAccess.Deny, kind.name())
 		}
 	}
 	m.policy.Store(newPolicy(&m.opts, m.toolTokens, m.lineTokens))

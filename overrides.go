@@ -42,17 +42,17 @@ func (s *Session) OverrideBlock() string {
 		t, _ := v.lookup(e.tool.name)
 		if known := v.hints(t); known != nil {
 			h := known.Hints
-			h.ChainsWith = slices.DeleteFunc(slices.Clone(h.ChainsWith), func(name string) bool { return s.conceals(v, name) })
+			h.ChainsWith = slices.DeleteFunc(slices.Clone(h.ChainsWith), func(name string) bool { return s.mustHide(v, name) })
 			list = append(list, noted{t.name, h})
 		}
 	}
 	return overrideBlock(list)
 }
 
-// conceals reports whether the session must not show name: it belongs to a tool
+// mustHide reports whether the session must not show name: it belongs to a tool
 // that the session does not see, or an access list denies it. Unknown names pass:
 // they may be the host's.
-func (s *Session) conceals(v *view, name string) bool {
+func (s *Session) mustHide(v *view, name string) bool {
 	if t, _ := v.lookup(name); t != nil {
 		return false
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
@@ -32,7 +31,7 @@ func TestPromptGolden(t *testing.T) {
 	}})
 	var b strings.Builder
 	section := func(title, text string) { b.WriteString("=== " + title + "\n" + text + "\n") }
-	section("guide", words.Guide)
+	section("guide", textGuide)
 	section("sections", m.PromptSections(PromptFull))
 	section("search tool", m.SearchTool().Description())
 	section("its schema", string(m.SearchTool().InputSchema()))

@@ -82,7 +82,7 @@ func (w *saver) item(e shown) {
 		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
 	}
 	if e.isMeta() {
-		item.Meta = metaNames[e.meta]
+		item.Meta = e.meta.name()
 	}
 	if e.offer != nil {
 		item.Servers = []saved.Server(e.offer.servers)

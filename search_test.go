@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -270,7 +269,7 @@ func TestSearchExplain(t *testing.T) {
 func TestSearchToolAnswers(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
-	ask := func(query string) (answer words.SearchAnswer) {
+	ask := func(query string) (answer searchAnswer) {
 		args, err := json.Marshal(map[string]string{"query": query})
 		require.NoError(t, err)
 		r, err := m.Call(t.Context(), SearchToolName, args)
@@ -278,13 +277,13 @@ func TestSearchToolAnswers(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &answer))
 		return answer
 	}
-	assert.Equal(t, words.NothingFound, ask("zebra").Message)
+	assert.Equal(t, textNothingFound, ask("zebra").Message)
 	for _, query := range []string{"is there a", "!?", "\x00\x01\x7f", "of the", "\xff\xfe"} {
-		assert.Equal(t, words.NothingAsked, ask(query).Message, "%q", query)
+		assert.Equal(t, textNothingAsked, ask(query).Message, "%q", query)
 	}
 	inline := ask("select:tool_001,mcp_a__tool_004")
 	assert.Equal(t, 1, inline.Count)
-	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+words.FoundActive+words.Untrusted, inline.Message)
+	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+textFoundActive+textUntrusted, inline.Message)
 	again := ask("mcp_a__tool_004")
 	assert.Contains(t, again.Message, "You have mcp_a__tool_004 already")
 }

@@ -83,8 +83,8 @@ func (m *Manager) known() (k rules.Known) {
 	if m.system != nil {
 		k = m.system.known()
 	} else {
-		for _, name := range metaNames {
-			k.Tools = append(k.Tools, rules.Tool{Name: name})
+		for kind := range metaKinds {
+			k.Tools = append(k.Tools, rules.Tool{Name: kind.name()})
 		}
 	}
 	m.mu.Lock()

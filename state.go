@@ -13,7 +13,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // RestoreSession returns a new session in a state that [Session.Save] returned,
@@ -278,7 +277,7 @@ func (r *restorer) ownerOf(t saved.Tool) *owner {
 func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	sc := r.s.scope
 	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: new(definition)}
-	if t.OfUser != (kept.owner.user != "") || slices.Contains(metaNames[:], t.Name) {
+	if _, meta := metaKindOf(t.Name); meta || t.OfUser != (kept.owner.user != "") {
 		return nil, errors.New("no such tool can be in this state")
 	}
 	name := func(d *definition) { d.Server, d.Own, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
@@ -350,22 +349,22 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 		}
 		return x, x.tool != nil && (x.place != asDeferred || r.v.disclosure == ByProvider), nil
 	case f.place == asMeta:
-		n := slices.Index(metaNames[:], e.Meta)
-		if n < 0 || (n == int(metaSearch)) != (f.section == searchText) {
+		kind, ok := metaKindOf(e.Meta)
+		if !ok || (kind == metaSearch) != (f.section == searchText) {
 			return x, false, fmt.Errorf("there is no such tool %q", text.Line(e.Meta, text.MaxName))
 		}
-		x.meta = metaKind(n)
+		x.meta = kind
 		if f.section == searchText {
 			x.offer = r.offer(e.Servers)
 		}
 		bridge := x.meta == metaDescribe || x.meta == metaCall || x.meta == metaReadOnlyCall
 		return x, mayUse(r.v.rights, e.Meta) && (!bridge || r.v.disclosure == ByBridge || r.full), nil
 	case f.section == callableText:
-		n := slices.Index(metaNames[:], e.Meta)
-		if n < 0 {
+		kind, ok := metaKindOf(e.Meta)
+		if !ok {
 			return x, false, fmt.Errorf("there is no such tool %q", text.Line(e.Meta, text.MaxName))
 		}
-		x.meta = metaKind(n)
+		x.meta = kind
 		return x, mayUse(r.v.rights, e.Meta) && r.v.disclosure == ByBridge, nil
 	case f.section == guideText:
 		return x, true, nil
@@ -388,7 +387,7 @@ func (r *restorer) show(e shown) {
 	case e.isTool():
 		name = e.tool.name
 	case e.isMeta():
-		name = metaNames[e.meta]
+		name = e.meta.name()
 	case e.section == guideText || e.section == exampleText: // making one can take long
 		name = "an example"
 	case e.section == summaryLines && e.tool != nil:
@@ -407,7 +406,7 @@ func (r *restorer) show(e shown) {
 // offer returns the part of a saved offer that the session may know: servers of
 // which it may use a tool, or the one that stands for those that it was told of.
 func (r *restorer) offer(servers []saved.Server) *itemOffer {
-	kept := &itemOffer{servers: words.Servers{}}
+	kept := &itemOffer{servers: serverList{}}
 	if r.permitted == nil {
 		r.permitted = make(map[string]bool)
 		for t := range r.v.each() {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/request"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // AnswerToolSearch answers a search of an OpenAI model. With [provider.OpenAIResponses] and
@@ -90,7 +89,7 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 		i, ok := at[name]
 		if !ok {
 			i, at[name] = len(list), len(list)
-			list = append(list, request.Namespace{Name: name, Description: words.Namespace(t.def.Server, subjects[t.def.Server])})
+			list = append(list, request.Namespace{Name: name, Description: textNamespace(t.def.Server, subjects[t.def.Server])})
 		}
 		list[i].Tools = append(list[i].Tools, s.allowCallers(e, t, request.OpenAIResponses).JSON)
 	}

@@ -8,7 +8,6 @@ import (
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/request"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/provider"
 )
 
@@ -423,7 +422,7 @@ func (s *Session) untell(said telling) {
 
 // newsOf returns the text of items that came after the beginning, or "".
 func (s *Session) newsOf(items []shown) string {
-	to := sectionText{heading: words.MoreToolsHeading}
+	to := sectionText{heading: textMoreToolsHeading}
 	s.write(&to, items, true, true)
 	return to.text
 }

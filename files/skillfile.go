@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"go.yaml.in/yaml/v4"
 )
@@ -47,7 +46,7 @@ const fileName = "SKILL.md"
 const (
 	maxDepth       = 4
 	maxFolders     = 2000
-	maxFile        = skills.MaxBody
+	maxFile        = 1 << 20
 	maxFrontMatter = 64 << 10
 )
 
@@ -229,15 +228,15 @@ func parseSkill(data []byte) (sk mcphybrid.Skill, err error) {
 		switch key {
 		case "name":
 			if sk.Name, err = scalar(value); err == nil {
-				err = skills.CheckName(sk.Name)
+				err = probe(func(p *mcphybrid.Skill) { p.Name = sk.Name })
 			}
 		case "description":
 			if sk.Description, err = scalar(value); err == nil {
-				err = skills.CheckDescription(sk.Description)
+				err = probe(func(p *mcphybrid.Skill) { p.Description = sk.Description })
 			}
 		case "tools":
 			if sk.Tools, err = toolList(value); err == nil {
-				err = skills.CheckTools(sk.Tools)
+				err = probe(func(p *mcphybrid.Skill) { p.Tools = sk.Tools })
 			}
 		}
 		if err != nil {
@@ -340,4 +339,11 @@ func toolList(n *yaml.Node) ([]string, error) {
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// probe returns what is wrong with a skill that is right but for what set does.
+func probe(set func(*mcphybrid.Skill)) error {
+	sk := mcphybrid.Skill{Name: "a", Description: "a", Body: "a"}
+	set(&sk)
+	return sk.Validate()
 }

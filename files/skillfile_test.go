@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -161,7 +160,7 @@ func FuzzSkillFile(f *testing.F) {
 			return
 		}
 		sk.Body = "b"
-		if err := skills.Skill(sk).Check(); err != nil {
+		if err := sk.Validate(); err != nil {
 			t.Fatal(err)
 		}
 		if !utf8.ValidString(sk.Name + sk.Description + strings.Join(sk.Tools, "")) {

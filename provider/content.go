@@ -13,7 +13,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // A part is a content of a result as any provider could take it: a text or a medium.
@@ -58,7 +57,7 @@ func partOf(c mcp.Content) part {
 	case mcp.EmbeddedResource:
 		switch res := c.Resource.(type) {
 		case mcp.TextResourceContents:
-			return part{text: words.Resource(res.URI, res.Text)}
+			return part{text: result.ResourceText(res.URI, res.Text)}
 		case mcp.BlobResourceContents:
 			kind, _, _ := strings.Cut(plainType(res.MIMEType), "/")
 			if kind != "image" && kind != "audio" {
@@ -104,7 +103,7 @@ func mediumOf(kind, declared, data, uri string) part {
 	seen := plainType(http.DetectContentType(decoded))
 	isText := strings.HasPrefix(seen, "text/") && utf8.Valid(decoded)
 	if isText && (kind == "file" || m.mime == "image/svg+xml") {
-		return part{text: words.Resource(uri, string(decoded))}
+		return part{text: result.ResourceText(uri, string(decoded))}
 	}
 	switch {
 	case recognized(seen):

@@ -9,7 +9,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // A Result is the result of a call as a provider takes it. The host adds the id of the call.
@@ -132,15 +131,15 @@ func (f resultForm) write(r *mcp.CallToolResult) (out Result, err error) {
 		case m == nil:
 		case taken != nil:
 			number++
-			list = append(list, piece{words.Medium(m.kind, number, m.mime), taken})
+			list = append(list, piece{result.MediumName(m.kind, number, m.mime), taken})
 		default:
-			what := words.Unnamed(m.kind, m.mime, m.size)
+			what := result.Describe(m.kind, m.mime, m.size)
 			lose(p, what)
-			list = append(list, piece{text: words.NotTaken(what)})
+			list = append(list, piece{text: result.NotTaken(what)})
 		}
 	}
 	if list == nil {
-		list = []piece{{text: words.EmptyResult}}
+		list = []piece{{text: result.Empty}}
 	}
 	failed := list
 	if r.IsError {
@@ -172,11 +171,11 @@ func marked(list []piece) []piece {
 	first := list[0]
 	switch {
 	case first.medium != nil:
-		return append([]piece{{text: strings.TrimSpace(words.Failed)}}, list...)
+		return append([]piece{{text: strings.TrimSpace(result.FailedPrefix)}}, list...)
 	case strings.HasPrefix(strings.ToLower(first.text), "error"):
 		return list
 	}
-	return append([]piece{{text: words.Failed + first.text}}, list[1:]...)
+	return append([]piece{{text: result.FailedPrefix + first.text}}, list[1:]...)
 }
 
 func joined(list []piece) string {

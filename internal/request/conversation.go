@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/provider"
 )
 
@@ -68,7 +67,7 @@ func (f *Form) Text(sections string, adds bool) string {
 	if sections == "" || f == OpenAIResponses || f == Anthropic && adds {
 		return sections
 	}
-	return words.FromProgram + sections
+	return fromProgram + sections
 }
 
 // Messages returns the messages that tell the model what is new, in the words of
@@ -254,3 +253,7 @@ func withTools(body map[string]any, tools []json.RawMessage) map[string]any {
 	}
 	return body
 }
+
+// fromProgram stands before news in a message of the user, where the provider has no other
+// role for them.
+const fromProgram = "[Written by the program that runs the tools, not by the user.]\n\n"

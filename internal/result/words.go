@@ -1,4 +1,4 @@
-package words
+package result
 
 import (
 	"fmt"
@@ -8,29 +8,29 @@ import (
 
 // What stands in a result for a provider, beside what the tool said.
 const (
-	Failed      = "Error: " // before a result, where nothing else says that the call failed
-	EmptyResult = "[The tool returned nothing.]"
+	FailedPrefix = "Error: " // before a result, where nothing else says that the call failed
+	Empty        = "[The tool returned nothing.]"
 )
 
 // maxURI is how many characters of a resource's URI the model gets.
 const maxURI = 2_000
 
-// Resource returns the text of a resource behind its URI, or alone if it has none.
-func Resource(uri, content string) string {
+// ResourceText returns the text of a resource behind its URI, or alone if it has none.
+func ResourceText(uri, content string) string {
 	if uri = text.Line(uri, maxURI); uri == "" || content == "" {
 		return content
 	}
 	return "[resource " + uri + "]\n" + content
 }
 
-// Medium names an image, a sound or a file that the model gets beside the text, by its
+// MediumName names an image, a sound or a file that the model gets beside the text, by its
 // number in the result.
-func Medium(kind string, number int, mime string) string {
+func MediumName(kind string, number int, mime string) string {
 	return fmt.Sprintf("[%s %d: %s]", kind, number, mime)
 }
 
-// Unnamed says what a content is that has no text. mime may be "".
-func Unnamed(kind, mime string, size int) string {
+// Describe says what a content is that has no text. mime may be "".
+func Describe(kind, mime string, size int) string {
 	if mime = text.Line(mime, text.MaxName); mime != "" {
 		kind += " (" + mime + ")"
 	}
