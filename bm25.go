@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcphybrid/mcphybrid/internal/groups"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -166,14 +165,14 @@ func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []searc
 // A deferredIndex is the index of the tools of a catalog that are deferred for most
 // sessions. It is made when it is first used.
 type deferredIndex struct {
-	once sync.Once
-	make func(*deferredIndex) // or nil, if it is made
-	of   ranker
-	docs []int // index in the tools, by document; ascending
-	rest []int // the other indexes in the tools, likewise
+	once    sync.Once
+	indexes *deferredIndexer // makes it; nil if it is made
+	of      ranker
+	docs    []int // index in the tools, by document; ascending
+	rest    []int // the other indexes in the tools, likewise
 
-	listing sync.Once
-	servers *groups.Groups // the documents, of their servers
+	grouping sync.Once
+	servers  *docsByServer
 }
 
 func (c *catalog) indexed() []int { return c.made().docs }
@@ -182,27 +181,41 @@ func (c *catalog) index() ranker  { return c.made().of }
 func (c *catalog) made() *deferredIndex {
 	x := c.deferredIndex
 	x.once.Do(func() {
-		if x.make != nil {
-			x.make(x)
+		if x.indexes != nil {
+			x.indexes.fill(x, c)
 		}
 	})
 	return x
 }
 
 // servers returns the documents of each server.
-func (c *catalog) servers() *groups.Groups {
+func (c *catalog) servers() *docsByServer {
 	x := c.made()
-	x.listing.Do(func() {
-		x.servers = groups.New(len(x.docs), func(doc int) string { return c.tools[x.docs[doc]].def.Server })
+	x.grouping.Do(func() {
+		x.servers = newDocsByServer(len(x.docs), func(doc int) string { return c.tools[x.docs[doc]].def.Server })
 	})
 	return x.servers
 }
 
-// A lastIndex is the index of a Manager's catalogs that was made last. The next one
-// is made of it.
-type lastIndex struct {
-	mu sync.Mutex
-	of ranker
+// A deferredIndexer makes the indexes of one Manager's catalogs, each of the last one.
+type deferredIndexer struct {
+	*indexer
+
+	// searchable yields each tool, and whether a session without restrictions searches
+	// for it. Those are indexed. If nil, all tools are.
+	searchable func(c *catalog) iter.Seq2[*BridgeTool, bool]
+
+	mu   sync.Mutex
+	last ranker // the index that was made last
+}
+
+// fill makes the index of c.
+func (made *deferredIndexer) fill(x *deferredIndex, c *catalog) {
+	x.docs, x.rest = c.toIndex(made.searchable)
+	made.mu.Lock()
+	defer made.mu.Unlock()
+	x.of = made.ofTools(made.last, c.numberedTools(x.docs), c.known.of)
+	made.last = x.of
 }
 
 // toIndex returns the tools to index, all or those that are deferred for most

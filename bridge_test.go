@@ -22,7 +22,7 @@ func parseAll(t *testing.T, cfg ServerConfig, raw []json.RawMessage, maxBytes in
 	for _, r := range raw {
 		elements = append(elements, upstream.Element{Raw: r})
 	}
-	src := &source{listing: listing{name: cfg.Name, prefix: cfg.Prefix, claim: names.Alone(cfg.Name, cfg.Prefix), tools: cfg.Tools}, cfg: cfg}
+	src := &source{name: cfg.Name, cfg: cfg, claim: names.Alone(cfg.Name, cfg.Prefix)}
 	defs, problems, _, err := src.parseDefinitions(t.Context(), elements, names.NewBook(100), maxBytes)
 	require.NoError(t, err)
 	return defs, problems

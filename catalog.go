@@ -4,14 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 
-	"github.com/mcphybrid/mcphybrid/internal/blocks"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
-	"github.com/mcphybrid/mcphybrid/search"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
 // A catalog is one version of the tools that a Manager knows, and their index. All
@@ -19,8 +17,8 @@ import (
 type catalog struct {
 	owner         *owner                      // nil for a part of several catalogs
 	tools         []*BridgeTool               // in registration order
-	joined        blockList                   // of which these are the items; empty for a part
-	wants         bool                        // a tool is to be always loaded
+	list          toolList                    // of which these are the tools; empty for a part
+	alwaysLoaded  bool                        // a tool is to be
 	deferredIndex *deferredIndex              // of these tools
 	dependencies  dependencies                // the tools that each needs
 	needsBelow    map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
@@ -33,7 +31,7 @@ type catalog struct {
 	shelf         *resources.Shelf // what servers offer beside tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
-	print     struct {
+	hashed    struct {
 		once sync.Once
 		text string
 	}
@@ -46,58 +44,18 @@ var (
 	ended   = &catalog{ended: true, deferredIndex: noTools.deferredIndex, originals: noTools.originals}
 )
 
-// A block has what catalogs take from one listing: the tools that are permitted, by
-// registered name, and, in its note, all else. It is marked if there is anything else.
-// Catalogs share it until the listing changes.
-type block = blocks.Block[*BridgeTool, *blockNote]
-
-// about returns what the tools of a block are about.
-func about(b *block) string {
-	b.Note.once.Do(func() {
-		s := search.Subject{Server: b.Items[0].def.Server}
-		for _, t := range b.Items {
-			s.Add(t.def.Own)
-		}
-		b.Note.about = s.String()
-	})
-	return b.Note.about
-}
-
-type blockList = blocks.List[*BridgeTool, *blockNote]
-
-// A blockNote is what catalogs know of a listing.
-type blockNote struct {
-	of *listing // whose name and hide never change; the rest may have by now
-	offering
-	needs map[string][]string // see [ServerConfig.Needs]; nil before it has listed its tools
-	plain bool                // it has nothing but tools
-	tell  bool                // a tool says what it needs
-	wants bool                // a tool is to be always loaded
-
-	once  sync.Once
-	about string
-}
-
-// An offering is what a listing brings to a catalog.
-type offering struct {
-	defs     []*definition      // the tools in listed that are not held back; without a connection, all tools
-	entries  []*resources.Entry // those of offers, some of them held back
-	changed  []*ChangedError    // what has changed
-	problems []error
-}
-
-// place returns the index in c.tools of the tool with that registered name.
-func (c *catalog) place(name string) (i int, ok bool) {
-	if c.joined.Items == nil {
+// indexOf returns the index in c.tools of the tool with that registered name.
+func (c *catalog) indexOf(name string) (i int, ok bool) {
+	if c.list.tools == nil {
 		i = slices.IndexFunc(c.tools, func(t *BridgeTool) bool { return t.name == name })
 		return i, i >= 0
 	}
-	return c.joined.Place(c.prefixes.Number(name), name)
+	return c.list.index(c.prefixes.Number(name), name)
 }
 
 // tool returns the tool with that registered name, or nil.
 func (c *catalog) tool(name string) *BridgeTool {
-	if i, ok := c.place(name); ok {
+	if i, ok := c.indexOf(name); ok {
 		return c.tools[i]
 	}
 	return nil
@@ -125,51 +83,21 @@ func (c *catalog) overrides(name, server string) bool {
 	return of != "" && of != server
 }
 
-// A listing holds the tools at one place in the registration order: those of a
-// server, or a group of tools without a connection.
-type listing struct {
-	name   string
-	prefix string              // see [ServerConfig.Prefix]
-	tools  Access              // see [ServerConfig.Tools]
-	needs  map[string][]string // see [ServerConfig.Needs]
-	remote bool                // a server, which may not have listed its tools yet
-	hide   func(error) error   // hides the server's secrets in a problem; nil without a connection
-
-	claim    names.Claim        // of the names of its tools
-	number   int                // of the claim's prefix
-	listed   []*definition      // the tools that the server listed; nil before its first list
-	offers   []*resources.Offer // what it listed beside tools
-	offering                    // whoever changes this or the collision calls [Manager.place]
-
-	collision *CollisionError // or nil
-}
-
-// A recipe says how to make catalogs.
-type recipe struct {
-	owner    *owner
-	needs    map[string][]string // see [Options.Needs]
-	listings iter.Seq[*listing]
-	blocks   []*block // of the listings
-	hints    knownHints
-	prefixes names.Prefixes
-	last     *lastIndex // the one that was made last
-
-	// searchable yields each tool, and whether a session without restrictions searches
-	// for it. The catalog indexes those. If nil, it indexes all tools.
-	searchable func(c *catalog) iter.Seq2[*BridgeTool, bool]
-	indexer    *indexer
-}
-
-// newCatalog returns the catalog that follows prev.
-func (r *recipe) newCatalog(prev *catalog) *catalog {
-	c := &catalog{owner: r.owner, known: r.hints, prefixes: r.prefixes, dependencies: make(dependencies)}
-	c.joined = prev.joined.Next(r.blocks, r.prefixes.Len())
-	c.tools = c.joined.Items
+// newCatalog returns the catalog of an owner that follows prev: the tools of these servers,
+// in their order, with what a host knows of them.
+//
+// needs are those of [Options.Needs], and unlisted is what can be said of the tools of
+// servers that have not listed theirs yet, which needs may be about. indexes makes the
+// index, when it is first used.
+func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes names.Prefixes, known knownHints, needs map[string][]string, unlisted []rules.Tool, indexes *deferredIndexer) *catalog {
+	c := &catalog{owner: owner, known: known, prefixes: prefixes, dependencies: make(dependencies)}
+	c.list = prev.list.next(servers, prefixes.Len())
+	c.tools = c.list.tools
 	var entries []*resources.Entry
-	for _, b := range c.joined.Marked {
-		entries = append(entries, b.Note.entries...)
-		c.problems = append(c.problems, b.Note.problems...)
-		for _, change := range b.Note.changed {
+	for _, s := range c.list.special {
+		entries = append(entries, s.entries...)
+		c.problems = append(c.problems, s.problems...)
+		for _, change := range s.changed {
 			c.problems = append(c.problems, change)
 			if change.Held && change.def != nil {
 				if c.held == nil {
@@ -178,18 +106,12 @@ func (r *recipe) newCatalog(prev *catalog) *catalog {
 				c.held[change.Name], c.heldOwn[[2]string{change.Server, change.Tool}] = change, change
 			}
 		}
-		c.wants = c.wants || b.Note.wants
+		c.alwaysLoaded = c.alwaysLoaded || s.alwaysLoaded
 	}
-	c.shelf = resources.NewShelf(prev.shelf, entries, r.indexer.ofDocuments)
-	c.resolveDependencies(r.listings, r.needs)
+	c.shelf = resources.NewShelf(prev.shelf, entries, indexes.ofDocuments)
+	c.resolveDependencies(needs, unlisted)
 	c.noteRemoved(prev)
-	c.deferredIndex = &deferredIndex{make: func(x *deferredIndex) {
-		x.docs, x.rest = c.toIndex(r.searchable)
-		r.last.mu.Lock()
-		defer r.last.mu.Unlock()
-		x.of = r.indexer.ofTools(r.last.of, c.numberedTools(x.docs), c.known.of)
-		r.last.of = x.of
-	}}
+	c.deferredIndex = &deferredIndex{indexes: indexes}
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
@@ -203,13 +125,13 @@ func (r *recipe) newCatalog(prev *catalog) *catalog {
 // fingerprint returns a hash of the tools and of which of them are indexed. It makes
 // the index if need be.
 func (c *catalog) fingerprint() string {
-	c.print.once.Do(func() {
+	c.hashed.once.Do(func() {
 		h := sha256.New()
 		for i, t := range c.tools {
 			_, indexed := slices.BinarySearch(c.indexed(), i)
 			fmt.Fprintf(h, "%s %t %x\n", t.name, !indexed, t.def.Trusted.Sum)
 		}
-		c.print.text = hex.EncodeToString(h.Sum(nil)[:8])
+		c.hashed.text = hex.EncodeToString(h.Sum(nil)[:8])
 	})
-	return c.print.text
+	return c.hashed.text
 }

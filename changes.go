@@ -36,7 +36,7 @@ func (m *Manager) change(f func() error) error {
 		return err
 	}
 	prev := m.cur.Load()
-	c := m.recipe().newCatalog(prev)
+	c := m.nextCatalog(prev)
 	m.cur.Store(c)
 	m.embed()
 	m.lookups.Changed()
@@ -136,17 +136,18 @@ func (m *Manager) sync() {
 	}
 }
 
-// recipe returns the recipe for the Manager's next catalog. The caller holds mu.
-func (m *Manager) recipe() *recipe {
-	m.lent = true
-	r := &recipe{owner: m.owner, needs: m.opts.Needs, listings: listings(m.sources), blocks: m.blocks, hints: m.lookups.Known(), prefixes: m.names.Prefixes(), last: &m.indexes, indexer: m.indexer}
-	if m.system == nil {
-		// The standing of a user's tools also depends on the system's tools,
-		// which change without a new catalog for the user. So a user's catalog
-		// indexes all tools: there r.searchable is nil.
-		r.searchable = m.searchable
+// nextCatalog returns the catalog of the sources as they are now. The caller holds mu.
+func (m *Manager) nextCatalog(prev *catalog) *catalog {
+	m.toolsShared = true
+	var unlisted []rules.Tool
+	if len(m.opts.Needs) > 0 {
+		for _, src := range m.sources {
+			if src.server != nil && src.listed == nil {
+				unlisted = append(unlisted, rules.Tool{Name: src.claim.Start(), Server: src.name})
+			}
+		}
 	}
-	return r
+	return newCatalog(prev, m.owner, m.tools, m.names.Prefixes(), m.lookups.Known(), m.opts.Needs, unlisted, m.indexes)
 }
 
 // SetRules replaces the rules of all sessions, including those of users. If a rule

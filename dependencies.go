@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -101,13 +100,9 @@ func transitive(t *BridgeTool, most int, needs func(*BridgeTool) []*BridgeTool, 
 // those from its server's configuration, then those from its server. It only
 // reports what can't be resolved, as problems: names that are unknown, denied or
 // held back; malformed declarations; and cycles.
-func (c *catalog) resolveDependencies(listings iter.Seq[*listing], host map[string][]string) {
-	var unlisted rules.Known
-	if len(host) > 0 {
-		unlisted = unlistedIn(listings)
-	}
+func (c *catalog) resolveDependencies(host map[string][]string, unlisted []rules.Tool) {
 	expected := func(name string) bool {
-		return c.tool(name) == nil && slices.ContainsFunc(unlisted.Missing, func(t rules.Tool) bool { return strings.HasPrefix(name, t.Name) })
+		return c.tool(name) == nil && slices.ContainsFunc(unlisted, func(t rules.Tool) bool { return strings.HasPrefix(name, t.Name) })
 	}
 	where := "Options.Needs"
 	if c.owner.user != "" {
@@ -119,17 +114,17 @@ func (c *catalog) resolveDependencies(listings iter.Seq[*listing], host map[stri
 			d.tools = []*BridgeTool{t}
 		}
 		if !c.addEntry(d, entry, slices.DeleteFunc(slices.Clone(host[entry]), expected)) {
-			c.problems = append(c.problems, unlisted.Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
+			c.problems = append(c.problems, (&rules.Known{Missing: unlisted}).Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
 		}
 	}
-	for _, b := range c.joined.Marked {
-		c.addServerNeeds(b)
+	for _, s := range c.list.special {
+		c.addServerNeeds(s)
 	}
 	for _, cycle := range c.dependencies.cycles(c.tools) {
-		var of []*listing
-		for src := range listings {
-			if slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.Server == src.name }) {
-				of = append(of, src)
+		var of []*serverTools
+		for _, s := range c.list.servers {
+			if s != nil && slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.Server == s.server }) {
+				of = append(of, s)
 			}
 		}
 		c.problem(of, "these tools need each other: %s", text.Names(namesOf(cycle)))
@@ -158,27 +153,26 @@ func (c *catalog) withoutBelow(t *BridgeTool, names []string) (own []string) {
 
 // addServerNeeds adds the needs of the tools of a server: those from its configuration
 // and those that the server sent.
-func (c *catalog) addServerNeeds(b *block) {
-	tools, src, configured := b.Items, b.Note.of, b.Note.needs
-	if len(configured) == 0 && !b.Note.tell {
+func (c *catalog) addServerNeeds(s *serverTools) {
+	if len(s.needs) == 0 && !s.declares {
 		return
 	}
-	own := make(map[string]*BridgeTool, len(tools))
-	for _, t := range tools {
+	own := make(map[string]*BridgeTool, len(s.tools))
+	for _, t := range s.tools {
 		own[t.def.Own] = t
 	}
 	d := declaration{
-		where: fmt.Sprintf("server %q: needs", src.name), of: []*listing{src}, tools: tools,
+		where: fmt.Sprintf("server %q: needs", s.server), of: []*serverTools{s}, tools: s.tools,
 		find: func(name string) *BridgeTool { return own[name] },
 	}
-	for _, entry := range slices.Sorted(maps.Keys(configured)) {
-		if !c.addEntry(d, entry, configured[entry]) {
-			c.problem(d.of, "server %q: its configuration has needs for %q, which is not there", src.name, entry)
+	for _, entry := range slices.Sorted(maps.Keys(s.needs)) {
+		if !c.addEntry(d, entry, s.needs[entry]) {
+			c.problem(d.of, "server %q: its configuration has needs for %q, which is not there", s.server, entry)
 		}
 	}
-	for _, t := range tools {
+	for _, t := range s.tools {
 		if t.def.BadNeeds != nil {
-			c.problem(d.of, "server %q: tool %q: its _meta has malformed needs: %w", src.name, t.name, t.def.BadNeeds)
+			c.problem(d.of, "server %q: tool %q: its _meta has malformed needs: %w", s.server, t.name, t.def.BadNeeds)
 		}
 		itself, missing := c.dependencies.add(t, t.def.Needs, d.find)
 		c.unmet(d.of, fmt.Sprintf("tool %q needs", t.name), itself, missing)
@@ -188,7 +182,7 @@ func (c *catalog) addServerNeeds(b *block) {
 // A declaration is a place where needs are declared by the names or patterns of tools.
 type declaration struct {
 	where string                        // what problems call it
-	of    []*listing                    // the server that it configures, whose tools it calls by their own names; nil for the host's
+	of    []*serverTools                // the server that it configures, whose tools it calls by their own names; nil for the host's
 	tools []*BridgeTool                 // that may have these needs
 	find  func(name string) *BridgeTool // a needed tool, or nil
 }
@@ -217,8 +211,8 @@ func (c *catalog) addEntry(d declaration, entry string, names []string) (found b
 }
 
 // unmet reports needs that can't be met. The problem begins with what, and has no
-// secrets of the listings.
-func (c *catalog) unmet(of []*listing, what string, itself bool, missing []string) {
+// secrets of the servers.
+func (c *catalog) unmet(of []*serverTools, what string, itself bool, missing []string) {
 	if itself {
 		c.problem(of, "%s itself", what)
 	}
@@ -227,24 +221,12 @@ func (c *catalog) unmet(of []*listing, what string, itself bool, missing []strin
 	}
 }
 
-// unlistedIn returns what can be said of the tools of servers that have not listed theirs.
-func unlistedIn(listings iter.Seq[*listing]) (k rules.Known) {
-	for src := range listings {
-		if src.remote && src.listed == nil {
-			k.Missing = append(k.Missing, rules.Tool{Name: src.claim.Start(), Server: src.name})
-		}
-	}
-	return k
-}
-
-// problem adds a problem without the secrets of these listings, whose servers may
-// have written parts of it.
-func (c *catalog) problem(of []*listing, format string, args ...any) {
+// problem adds a problem without the secrets of these servers, which may have written
+// parts of it.
+func (c *catalog) problem(of []*serverTools, format string, args ...any) {
 	err := text.Bounded(fmt.Errorf("mcphybrid: "+format, args...))
-	for _, src := range of {
-		if src.hide != nil {
-			err = src.hide(err)
-		}
+	for _, s := range of {
+		err = s.hide(err)
 	}
 	c.problems = append(c.problems, err)
 }

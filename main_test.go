@@ -65,7 +65,7 @@ func check(m *Manager, sessions ...*Session) error {
 	if err := checkNames(m); err != nil {
 		return err
 	}
-	if err := cmp.Or(checkBounds(m), checkBlocks(m)); err != nil {
+	if err := cmp.Or(checkBounds(m), checkSources(m)); err != nil {
 		return err
 	}
 	for _, s := range append(sessions, m.def) {
@@ -215,22 +215,21 @@ func checkBounds(m *Manager) error {
 	return nil
 }
 
-// checkBlocks returns which source of m is not in the next catalog as it is, or can't be
+// checkSources returns which source of m is not in the next catalog as it is, or can't be
 // found by its name, or nil.
-func checkBlocks(m *Manager) error {
+func checkSources(m *Manager) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var names []string
 	for i, src := range m.sources {
-		has, is := m.blocks[i], m.blockOf(&src.listing, nil)
+		has, want := m.tools[i], m.serverTools(src, nil)
 		switch {
-		case (has == nil) != (is == nil):
-			return fmt.Errorf("server %q has the block %v, want %v", src.name, has, is)
+		case (has == nil) != (want == nil):
+			return fmt.Errorf("server %q has %v, want %v", src.name, has, want)
 		case has != nil:
-			note, want := has.Note, is.Note
-			if note.of != &src.listing || !slices.Equal(note.defs, want.defs) || !slices.Equal(note.entries, want.entries) || !slices.Equal(note.changed, want.changed) ||
-				!reflect.DeepEqual(note.problems, want.problems) || !reflect.DeepEqual(note.needs, want.needs) || note.tell != want.tell || note.wants != want.wants {
-				return fmt.Errorf("server %q has a block with %+v, want %+v", src.name, note, want)
+			if has.server != src.name || !slices.Equal(has.defs, want.defs) || !slices.Equal(has.entries, want.entries) || !slices.Equal(has.changed, want.changed) ||
+				!reflect.DeepEqual(has.problems, want.problems) || !reflect.DeepEqual(has.needs, want.needs) || has.declares != want.declares || has.alwaysLoaded != want.alwaysLoaded {
+				return fmt.Errorf("server %q has %+v, want %+v", src.name, has, want)
 			}
 		}
 		if slices.Contains(names, src.name) {
@@ -240,8 +239,8 @@ func checkBlocks(m *Manager) error {
 			return fmt.Errorf("server %q is not found", src.name)
 		}
 	}
-	if len(m.named) != len(names) || len(m.blocks) != len(m.sources) {
-		return fmt.Errorf("%d names and %d blocks for %d servers", len(m.named), len(m.blocks), len(m.sources))
+	if len(m.named) != len(names) || len(m.tools) != len(m.sources) {
+		return fmt.Errorf("%d names and tools of %d for %d servers", len(m.named), len(m.tools), len(m.sources))
 	}
 	return nil
 }

@@ -42,19 +42,19 @@ type Manager struct {
 
 	end context.CancelFunc // ends life
 
-	mu       sync.Mutex // serializes writers
-	sources  []*source  // in registration order
-	blocks   []*block   // what catalogs take from each source, or nil
-	lent     bool       // a catalog has blocks, so its items must not change
-	named    map[string]*source
-	bytes    int            // of all definitions that servers listed
-	names    *names.Book    // of the sources and of earlier ones
-	attached []*Session     // the sessions with a registry
-	users    users          // not yet closed
-	removed  []string       // the servers removed last
-	starting sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
-	closing  sync.Once
-	news     chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
+	mu          sync.Mutex     // serializes writers
+	sources     []*source      // in registration order
+	tools       []*serverTools // what catalogs take of each source, or nil
+	toolsShared bool           // a catalog has tools, so its items must not change
+	named       map[string]*source
+	bytes       int            // of all definitions that servers listed
+	names       *names.Book    // of the sources and of earlier ones
+	attached    []*Session     // the sessions with a registry
+	users       users          // not yet closed
+	removed     []string       // the servers removed last
+	starting    sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
+	closing     sync.Once
+	news        chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
 
 	recalling sync.Once
 	cached    atomic.Pointer[cache.Found] // from recall until Start has used it
@@ -62,7 +62,7 @@ type Manager struct {
 	telling   lazy.Task                   // calls OnResources
 	opening   atomic.Int32                // calls of Start in progress
 
-	indexes lastIndex                                       // made of the catalogs
+	indexes *deferredIndexer                                // of the catalogs
 	samples atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
 }
 
@@ -115,6 +115,13 @@ func (m *Manager) begin(ctx context.Context) {
 	m.life, m.end = context.WithCancel(ctx)
 	m.lookups = m.newLookups()
 	m.cur.Store(noTools)
+	m.indexes = &deferredIndexer{indexer: m.indexer}
+	if m.system == nil {
+		// The standing of a user's tools also depends on the system's tools, which
+		// change without a new catalog for the user. So a user's catalog indexes all
+		// tools.
+		m.indexes.searchable = m.searchable
+	}
 	if m.skills == nil {
 		m.skills = new(skillShelf)
 		m.skills.cur.Store(noSkills)
@@ -127,7 +134,7 @@ func (m *Manager) begin(ctx context.Context) {
 		if !cfg.Disabled {
 			src := m.newSource(cfg)
 			m.hear(src)
-			m.place(src)
+			m.putSource(src)
 		}
 	}
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
@@ -174,7 +181,7 @@ func (m *Manager) Start(ctx context.Context) error {
 			nameless = append(nameless, fmt.Errorf("mcphybrid: server %q: %w", src.name, err))
 			continue
 		}
-		m.place(src) // its names may collide
+		m.putSource(src) // its names may collide
 		src.begun = true
 		waiting = append(waiting, src)
 	}
@@ -254,14 +261,14 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, err)
 	}
-	m.place(src)
+	m.putSource(src)
 	m.starting.Add(1)
 	m.mu.Unlock()
 
 	defer m.starting.Done()
 	err := m.connect(ctx, src)
 	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
-		_ = m.change(func() error { m.displace(src); return nil }) // fails only if the Manager was closed
+		_ = m.change(func() error { m.dropSource(src); return nil }) // fails only if the Manager was closed
 		src.server.Close()
 		return err
 	}
@@ -290,7 +297,7 @@ func (m *Manager) remove(src *source) bool {
 		r.hide(src.server.Secrets(), m.concerns)
 	}
 	err := m.change(func() error {
-		if !m.displace(src) {
+		if !m.dropSource(src) {
 			return errors.New("the server was removed")
 		}
 		m.removed = append(m.removed[max(len(m.removed)+1-maxRemoved, 0):], src.name)
@@ -342,7 +349,7 @@ func (m *Manager) Close() error {
 		m.mu.Lock()
 		m.end()
 		sources, attached, users := m.sources, m.attached, m.users.list()
-		m.sources, m.blocks, m.named, m.bytes, m.attached = nil, nil, nil, 0, nil
+		m.sources, m.tools, m.named, m.bytes, m.attached = nil, nil, nil, 0, nil
 		m.cur.Store(ended)
 		m.mu.Unlock()
 

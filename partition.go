@@ -154,7 +154,7 @@ func (s *partition) decide() {
 				continue
 			}
 			v.why = whyUndecided
-			used, always := p.used[t.name], c.wants && t.def.Always && wanted[t.origin()] < maxAlwaysLoaded
+			used, always := p.used[t.name], c.alwaysLoaded && t.def.Always && wanted[t.origin()] < maxAlwaysLoaded
 			if always {
 				wanted[t.origin()]++
 			}
@@ -293,7 +293,7 @@ func (s *partition) decideEach() (seen int) {
 	s.applies, s.included = applies, included
 	s.verdicts = make([]verdicts, len(s.catalogs))
 	alike := len(s.rights) == 0 && len(p.pins) == 0 && len(p.used) == 0 && (p.rules == nil || len(p.rules.Rules) == 0)
-	if alike && len(s.catalogs) == 1 && !s.catalogs[0].wants {
+	if alike && len(s.catalogs) == 1 && !s.catalogs[0].alwaysLoaded {
 		return len(s.catalogs[0].tools)
 	}
 	for i, c := range s.catalogs {
@@ -374,7 +374,7 @@ func (s *partition) each() iter.Seq2[*BridgeTool, standing] {
 // of its catalog and its index there.
 func (s *partition) find(name string) (i, j int, ok bool) {
 	for i, c := range slices.Backward(s.catalogs) {
-		if j, ok := c.place(name); ok && s.verdicts[i].at(j).why != whyOverridden {
+		if j, ok := c.indexOf(name); ok && s.verdicts[i].at(j).why != whyOverridden {
 			return i, j, true
 		}
 	}

@@ -79,7 +79,7 @@ func (p *part) keepsAny() bool {
 func (p *part) limit(servers []string) {
 	p.only = make([]bool, len(p.indexed()))
 	for _, pattern := range servers {
-		p.among = append(p.among, p.servers().Matching(pattern)...)
+		p.among = append(p.among, p.servers().matching(pattern)...)
 	}
 	for _, doc := range p.among {
 		p.only[doc] = true
@@ -95,7 +95,7 @@ func (p *part) keep(doc int) bool {
 }
 
 func (p *part) keepNamed(name string) bool {
-	i, ok := p.place(name)
+	i, ok := p.indexOf(name)
 	if !ok {
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 func judged(p *policy, tools []*BridgeTool) *partition { return judgedAs(p, tools, "") }
 
 func judgedAs(p *policy, tools []*BridgeTool, intent string) *partition {
-	c := &catalog{tools: tools, wants: slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.def.Always })}
+	c := &catalog{tools: tools, alwaysLoaded: slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.def.Always })}
 	s := &partition{catalogs: []*catalog{c}, policy: p, intent: intent}
 	s.decide()
 	return s

@@ -44,7 +44,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 // problems has an error for each element that is malformed or repeats a name. ignored
 // has what patterns see of the tools that the configuration does not permit. err is
 // that of ctx.
-func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Tool, err error) {
+func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Tool, err error) {
 	defs = []*definition{} // not nil: the server has listed its tools, if none
 	seen := make(map[string]bool)
 	for i, e := range elements {
@@ -62,7 +62,7 @@ func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.El
 		if err == nil {
 			err = src.nameTool(book, d)
 		}
-		if err == nil && !permitsOwn(src.tools, d.names()) {
+		if err == nil && !permitsOwn(src.cfg.Tools, d.names()) {
 			ignored = append(ignored, d.names())
 			continue
 		}
@@ -85,6 +85,16 @@ func (m *Manager) checkOffers(ctx context.Context, src *source, list upstream.Li
 	return src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, list, old)
 }
 
+// lister returns what checks the lists of the server beside its tools.
+func (src *source) lister(access Access, maxBytes int) *resources.Lister {
+	return &resources.Lister{Server: src.name, Names: src.subjectOf, MaxBytes: maxBytes, Bar: func(t rules.Tool) error {
+		if !permitsOwn(src.cfg.Tools, t) || !rules.Access(access).Permits(t) {
+			return ErrNotPermitted
+		}
+		return nil
+	}}
+}
+
 // idleEntries returns an error for each entry of [ServerConfig.Tools] that matches nothing of
 // what the server has listed.
 func (src *source) idleEntries(defs []*definition, offers []*resources.Offer, ignored []rules.Tool) []error {
@@ -98,7 +108,7 @@ func (src *source) idleEntries(defs []*definition, offers []*resources.Offer, ig
 	for i := range known {
 		known[i].Within = true
 	}
-	return rules.Access(src.tools).Idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))
+	return rules.Access(src.cfg.Tools).Idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))
 }
 
 // bindCalls makes defs callable on the server of src. It keeps the *definition of a

@@ -85,11 +85,11 @@ func (l removedTools) bound() {
 func (c *catalog) noteRemoved(prev *catalog) {
 	left := make(map[string]removedTool)
 	now := time.Now()
-	for _, t := range prev.joined.Without(&c.joined) {
+	for _, t := range prev.list.without(&c.list) {
 		if c.tool(t.name) == nil {
 			subject := t.def.names()
 			left[t.name] = removedTool{subject: &subject, since: now}
 		}
 	}
-	c.removed = prev.removed.with(left, namesOf(c.joined.Without(&prev.joined)))
+	c.removed = prev.removed.with(left, namesOf(c.list.without(&prev.list)))
 }

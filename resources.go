@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/resources"
-	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -37,16 +35,6 @@ type Prompt struct {
 	Description string
 	Arguments   []mcp.PromptArgument
 	Raw         json.RawMessage
-}
-
-// lister returns what checks the lists of the server beside its tools.
-func (src *listing) lister(access Access, maxBytes int) *resources.Lister {
-	return &resources.Lister{Server: src.name, Names: src.namesOf, MaxBytes: maxBytes, Bar: func(t rules.Tool) error {
-		if !permitsOwn(src.tools, t) || !rules.Access(access).Permits(t) {
-			return ErrNotPermitted
-		}
-		return nil
-	}}
 }
 
 // offersOf returns the name under which the trust store has what a server lists beside

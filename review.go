@@ -40,7 +40,7 @@ func (m *Manager) review(src *source) {
 		})
 	}
 	src.entries = resources.Entries(src.offers, held)
-	m.place(src)
+	m.putSource(src)
 }
 
 // heldBack returns why a tool may not be called by now, or nil: it is held back, or its

@@ -89,23 +89,23 @@ func TestSelectionsHaveALimit(t *testing.T) {
 func TestAChangeCostsWhatChanged(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	m.Search("chore", 5)
-	made := m.indexes.of
+	made := m.indexes.last
 	change := func() {
 		require.NoError(t, m.AddTools("more", echoTool("one", "more")))
 		require.True(t, m.RemoveServer("more"))
 	}
 	change()
 	assert.Less(t, testing.AllocsPerRun(10, change), 800.0, "of 1,000 tools")
-	assert.Same(t, made, m.indexes.of, "the index waits for a search")
+	assert.Same(t, made, m.indexes.last, "the index waits for a search")
 	before := m.cur.Load()
 	change()
-	assert.Equal(t, before.joined.Blocks, m.cur.Load().joined.Blocks)
-	for i, b := range before.joined.Blocks {
-		assert.Same(t, b, m.cur.Load().joined.Blocks[i])
+	assert.Equal(t, before.list.servers, m.cur.Load().list.servers)
+	for i, b := range before.list.servers {
+		assert.Same(t, b, m.cur.Load().list.servers[i])
 	}
 	require.NoError(t, m.AddTools("more", echoTool("zeppelin", "more")))
 	assert.Equal(t, "mcp_more__zeppelin", m.Search("zeppelin", 5)[0].Tool.Name())
-	assert.NotSame(t, made, m.indexes.of)
+	assert.NotSame(t, made, m.indexes.last)
 }
 
 // The first look of new rights finds no words of the servers that all rights have.
@@ -179,14 +179,14 @@ func TestAChangeOfAllServers(t *testing.T) {
 		require.NoError(t, m.AddTools(fmt.Sprint("s", i), echoTool("a", "")))
 	}
 	for range 2 {
-		before, moved := m.cur.Load().joined.Blocks, 0
+		before, moved := m.cur.Load().list.servers, 0
 		had := slices.Clone(before)
 		require.NoError(t, m.change(func() error {
 			for _, src := range m.sources {
-				at := &m.blocks[0]
+				at := &m.tools[0]
 				src.problems = append(src.problems, errors.New("changed"))
-				m.place(src)
-				if &m.blocks[0] != at {
+				m.putSource(src)
+				if &m.tools[0] != at {
 					moved++
 				}
 			}
@@ -194,7 +194,7 @@ func TestAChangeOfAllServers(t *testing.T) {
 		}))
 		assert.Equal(t, 1, moved)
 		assert.True(t, slices.Equal(had, before))
-		assert.False(t, slices.Equal(had, m.cur.Load().joined.Blocks))
+		assert.False(t, slices.Equal(had, m.cur.Load().list.servers))
 	}
 	require.NoError(t, check(m))
 }

@@ -183,7 +183,7 @@ func (s *Session) Explain(query, name string) search.Explanation {
 	v := s.view()
 	may := func(_ *BridgeTool, st standing) bool { return st.Searchable() }
 	for _, p := range v.parts(may) {
-		if i, ok := p.place(name); ok && p.may(p.tools[i], p.verdicts.at(i).standing) {
+		if i, ok := p.indexOf(name); ok && p.may(p.tools[i], p.verdicts.at(i).standing) {
 			if doc, ok := slices.BinarySearch(p.indexed(), i); ok {
 				return p.index().Explain(query, doc)
 			}

@@ -189,7 +189,7 @@ func (m *Manager) server(of *owner, name string) (*upstream.Server, rules.Tool) 
 	if src == nil {
 		return nil, rules.Tool{}
 	}
-	return src.server, src.namesOf("")
+	return src.server, src.subjectOf("")
 }
 
 func (m *Manager) permits(of *owner, t rules.Tool) bool {

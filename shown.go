@@ -471,24 +471,24 @@ func (v *view) searchOffer(known map[string]bool) *itemOffer {
 	o, at := serverList{}, make(map[string]int) // where those are in o
 	for i, c := range v.catalogs {
 		first := 0
-		for _, b := range c.joined.Blocks {
-			if b == nil {
+		for _, server := range c.list.servers {
+			if server == nil {
 				continue
 			}
 			var found []*BridgeTool
-			for j, t := range b.Items {
+			for j, t := range server.tools {
 				if v.standingOf(t, v.verdicts[i].at(first+j).standing).Searchable() {
 					found = append(found, t)
 				}
 			}
-			first += len(b.Items)
+			first += len(server.tools)
 			if len(found) == 0 || known[found[0].def.Server] {
 				continue
 			}
 			offer := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.names()}
 			subject := mine[offer.Server]
-			if subject == nil && len(found) == len(b.Items) {
-				offer.About = about(b)
+			if subject == nil && len(found) == len(server.tools) {
+				offer.About = server.about()
 				o = append(o, offer)
 				continue
 			}

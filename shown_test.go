@@ -164,7 +164,7 @@ func TestShownToolsAreCallable(t *testing.T) {
 			}
 			for _, tool := range allTools(w.s) {
 				_, err := w.s.Call(t.Context(), tool.Name(), nil)
-				if _, there := w.m.cur.Load().place(tool.Name()); there || !isBridgeTool(tool) {
+				if _, there := w.m.cur.Load().indexOf(tool.Name()); there || !isBridgeTool(tool) {
 					assert.NoError(t, err, tool.Name())
 				} else {
 					assert.ErrorIs(t, err, ErrUnknownTool)

@@ -236,13 +236,13 @@ func (s *snapshotOf) WhyNot(name string) snapshot.Text {
 		m.mu.Lock()
 		for _, src := range m.sources {
 			own, ok := src.claim.Own(name)
-			t := src.namesOf(own)
+			t := src.subjectOf(own)
 			switch t.Within = true; {
 			case !ok || !errors.Is(err, ErrUnknownTool):
-			case !rules.Access(src.tools).Permits(t):
-				err = fmt.Errorf("ServerConfig.Tools of server %q does not permit it%s", src.name, rules.Rights{rules.Access(src.tools)}.Because(t))
-			case !rules.Access(m.opts.Access).Permits(src.namesOf(own)):
-				err = fmt.Errorf("Options.Access does not permit it%s", rules.Rights{rules.Access(m.opts.Access)}.Because(src.namesOf(own)))
+			case !rules.Access(src.cfg.Tools).Permits(t):
+				err = fmt.Errorf("ServerConfig.Tools of server %q does not permit it%s", src.name, rules.Rights{rules.Access(src.cfg.Tools)}.Because(t))
+			case !rules.Access(m.opts.Access).Permits(src.subjectOf(own)):
+				err = fmt.Errorf("Options.Access does not permit it%s", rules.Rights{rules.Access(m.opts.Access)}.Because(src.subjectOf(own)))
 			case src.server != nil && src.listedAt.IsZero():
 				err = fmt.Errorf("its server %q is %s and has not listed its tools yet", src.name, src.server.Status().State)
 			}

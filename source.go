@@ -7,77 +7,87 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/url"
 	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/blocks"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // A source is one place in the registration order: a server, or a group of tools
-// without a connection. The Manager's mu guards the fields that change.
+// without a connection. The Manager's mu guards the fields that change. Who changes what
+// catalogs take of it calls [Manager.putSource].
 type source struct {
-	listing
+	name    string
+	cfg     ServerConfig     // of the server
+	server  *upstream.Server // nil for tools without a connection
+	account *login.Account   // at the server; nil unless it has a URL
+	invalid error            // why cfg is invalid, or nil
 
-	server   *upstream.Server // nil for tools without a connection
-	account  *login.Account   // at the server; nil unless it has a URL
-	cfg      ServerConfig     // of the server
-	invalid  error            // why cfg is invalid, or nil
-	begun    bool             // the server was started
-	live     bool             // the server has listed its tools in this run
-	listedAt time.Time        // when the server last listed its tools; zero if never
+	claim     names.Claim     // of the names of its tools
+	number    int             // of the claim's prefix
+	collision *CollisionError // or nil
 
-	bytes int // of the definitions that the server listed
+	begun    bool      // the server was started
+	live     bool      // the server has listed its tools in this run
+	listedAt time.Time // when the server last listed its tools; zero if never
+
+	listed []*definition      // the tools that the server listed; nil before its first list
+	offers []*resources.Offer // what it listed beside tools
+	bytes  int                // of the definitions that it listed
+
+	// What catalogs take of these.
+	defs     []*definition      // the tools that are not in quarantine; without a connection, all tools
+	entries  []*resources.Entry // those of offers, some of them in quarantine
+	changed  []*ChangedError    // what has changed
+	problems []error
+}
+
+// hide hides the server's secrets in err.
+func (src *source) hide(err error) error {
+	if src.server == nil {
+		return err
+	}
+	return src.server.Hide(err)
 }
 
 // find returns the source with that name, the first one if there are several, or nil.
 // The caller holds mu.
 func (m *Manager) find(name string) *source { return m.named[name] }
 
-// listings yields those of sources, in order.
-func listings(sources []*source) iter.Seq[*listing] {
-	return func(yield func(*listing) bool) {
-		for _, src := range sources {
-			if !yield(&src.listing) {
-				return
-			}
-		}
-	}
-}
-
-// place has catalogs take what src has now. A new source comes last. The caller holds mu.
-func (m *Manager) place(src *source) {
+// putSource has catalogs take what src has now. A new source comes last. The caller holds
+// mu.
+func (m *Manager) putSource(src *source) {
 	i := slices.Index(m.sources, src)
 	if i < 0 {
-		m.sources, m.blocks = append(m.sources, src), append(m.blocks, m.blockOf(&src.listing, nil))
+		m.sources, m.tools = append(m.sources, src), append(m.tools, m.serverTools(src, nil))
 		if m.named[src.name] == nil {
 			m.named[src.name] = src
 		}
 		return
 	}
-	if b := m.blockOf(&src.listing, m.blocks[i]); b != m.blocks[i] {
-		if m.lent {
-			m.blocks, m.lent = slices.Clone(m.blocks), false
+	if now := m.serverTools(src, m.tools[i]); now != m.tools[i] {
+		if m.toolsShared {
+			m.tools, m.toolsShared = slices.Clone(m.tools), false
 		}
-		m.blocks[i] = b
+		m.tools[i] = now
 	}
 }
 
-// displace forgets src and reports whether it was there. The caller holds mu.
-func (m *Manager) displace(src *source) bool {
+// dropSource forgets src and reports whether it was there. The caller holds mu.
+func (m *Manager) dropSource(src *source) bool {
 	i := slices.Index(m.sources, src)
 	if i < 0 {
 		return false
 	}
-	m.sources, m.blocks = slices.Delete(m.sources, i, i+1), slices.Delete(slices.Clone(m.blocks), i, i+1)
+	m.sources, m.tools = slices.Delete(m.sources, i, i+1), slices.Delete(slices.Clone(m.tools), i, i+1)
 	m.bytes -= src.bytes
 	m.cache.Forget(src.name)
 	if m.named[src.name] == src {
@@ -93,10 +103,7 @@ func (m *Manager) displace(src *source) bool {
 // cfg.
 func (m *Manager) newSource(cfg ServerConfig) *source {
 	cfg = cfg.Clone()
-	src := &source{
-		listing: listing{name: cfg.Name, prefix: cfg.Prefix, claim: names.Alone(cfg.Name, cfg.Prefix), tools: cfg.Tools, needs: cfg.Needs, remote: true},
-		cfg:     cfg,
-	}
+	src := &source{name: cfg.Name, cfg: cfg, claim: names.Alone(cfg.Name, cfg.Prefix)}
 	src.invalid = src.cfg.Validate()
 	if src.invalid == nil && m.find(cfg.Name) != nil {
 		src.invalid = ErrDuplicate
@@ -104,7 +111,6 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	src.server = upstream.New(m.upstreamConfig(src), src.upstreamLimits(&m.opts), func(ctx context.Context, list upstream.List) error {
 		return m.receive(ctx, src, list)
 	})
-	src.hide = src.server.Hide
 	return src
 }
 
@@ -183,7 +189,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 		return err
 	}
 	return m.change(func() error {
-		src := cmp.Or(m.find(name), &source{listing: listing{name: name}})
+		src := cmp.Or(m.find(name), &source{name: name})
 		if src.server != nil {
 			return ErrDuplicate
 		}
@@ -204,7 +210,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 			}
 		}
 		src.defs = all
-		m.place(src)
+		m.putSource(src)
 		return nil
 	})
 }
@@ -247,22 +253,21 @@ func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Du
 	}
 }
 
-// blockOf returns the block of a listing. It is old, the one before, if that is it
-// still, and keeps the *BridgeTool of each tool that old has with the same definition.
-// It is nil if there is nothing to know.
-func (m *Manager) blockOf(src *listing, old *block) *block {
-	note := &blockNote{of: src, offering: src.offering}
+// serverTools returns what catalogs take of src. It is old, what they took before, if that
+// is the same still, and keeps the *BridgeTool of each tool that old has with the same
+// definition. It is nil if there is nothing to take.
+func (m *Manager) serverTools(src *source, old *serverTools) *serverTools {
+	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems}
 	if src.collision != nil {
-		note.problems = slices.Concat([]error{src.collision}, src.problems)
+		s.problems = slices.Concat([]error{src.collision}, src.problems)
 	}
 	if src.listed != nil {
-		note.needs = src.needs
+		s.needs = src.cfg.Needs
 	}
-	note.plain = len(note.entries)+len(note.changed)+len(note.problems)+len(note.needs) == 0
 	switch {
-	case note.plain && len(src.defs) == 0:
+	case s.onlyTools() && len(src.defs) == 0:
 		return nil
-	case note.plain && old != nil && old.Note.plain && slices.Equal(old.Note.defs, src.defs):
+	case s.onlyTools() && old != nil && old.onlyTools() && slices.Equal(old.defs, src.defs):
 		return old
 	}
 	var tools []*BridgeTool
@@ -272,12 +277,52 @@ func (m *Manager) blockOf(src *listing, old *block) *block {
 		}
 		t := &BridgeTool{name: d.registered, def: d, owner: m.owner}
 		if old != nil {
-			if same := old.Find(t.name); same != nil && same.def == d {
+			if same := old.tool(t.name); same != nil && same.def == d {
 				t = same
 			}
 		}
 		tools = append(tools, t)
-		note.wants, note.tell = note.wants || d.Always, note.tell || d.Needs != nil || d.BadNeeds != nil
+		s.declares, s.alwaysLoaded = s.declares || d.Needs != nil || d.BadNeeds != nil, s.alwaysLoaded || d.Always
 	}
-	return blocks.New(src.number, tools, (*BridgeTool).Name, note, note.wants || note.tell || !note.plain)
+	s.setTools(tools)
+	return s
 }
+
+// claimNames gives the source the prefix of its tools' names: the same at each call.
+func (src *source) claimNames(book *names.Book) error {
+	c, first, err := book.Claim(src.name, src.cfg.Prefix)
+	if err != nil {
+		return err
+	}
+	src.claim, src.number, src.collision = c, book.Number(c), nil
+	if first != "" {
+		src.collision = &CollisionError{src.name, c.Wanted, c.Prefix, first}
+	}
+	return nil
+}
+
+// nameTool gives d its registered name: the same at each call.
+func (src *source) nameTool(book *names.Book, d *definition) (err error) {
+	if d.registered, err = book.Name(src.claim, d.Own); err != nil {
+		return err
+	}
+	if alone := names.Alone(src.name, src.cfg.Prefix); alone != src.claim {
+		d.wanted = alone.Name(d.Own)
+	}
+	return nil
+}
+
+// subjectOf returns what patterns see of what a server lists under a name, beside tools.
+func (src *source) subjectOf(own string) rules.Tool {
+	t := rules.Tool{Name: src.claim.Name(own), Server: src.name, Own: own}
+	if own == "" {
+		t.Name = src.claim.Start()
+	}
+	if alone := names.Alone(src.name, src.cfg.Prefix); alone != src.claim {
+		t.Wanted = alone.Name(own)
+	}
+	return t
+}
+
+// anyTool returns what patterns see of a tool of which only the server is known.
+func (src *source) anyTool() rules.Tool { return anyTool(src.claim) }

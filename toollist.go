@@ -1,0 +1,216 @@
+package mcphybrid
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/search"
+)
+
+// A catalog's tools are a list of each server's tools, one server after the other. From one
+// catalog to the next, most servers stay as they are, and cost next to nothing:
+//
+//	servers   a b c          a b d
+//	tools     a1 a2 b1 c1    a1 a2 b1 d1    the first three are shared
+
+// A serverTools is what catalogs take of one server, or of a group of tools without a
+// connection. It never changes: catalogs share it until the server lists something else.
+type serverTools struct {
+	server string            // its name
+	hide   func(error) error // hides the server's secrets in a problem
+
+	defs     []*definition       // the tools that may be used, permitted by [Options.Access] or not
+	tools    []*BridgeTool       // those that are permitted, in the server's order
+	entries  []*resources.Entry  // what else it listed, some of it in quarantine
+	changed  []*ChangedError     // what has changed
+	problems []error             // others
+	needs    map[string][]string // see [ServerConfig.Needs]; nil before the server has listed its tools
+
+	declares     bool // a tool says what it needs
+	alwaysLoaded bool // a tool is to be always loaded
+
+	number  int            // of the prefix of its names; no other server with tools in a list has it
+	indexOf map[string]int // index in tools, by registered name
+
+	once    sync.Once
+	subject string // set by once: see about
+}
+
+// setTools sets the tools.
+func (s *serverTools) setTools(tools []*BridgeTool) {
+	s.tools, s.indexOf = tools, make(map[string]int, len(tools))
+	for i, t := range tools {
+		s.indexOf[t.name] = i
+	}
+}
+
+// tool returns the tool with that registered name, or nil.
+func (s *serverTools) tool(name string) *BridgeTool {
+	if i, ok := s.indexOf[name]; ok {
+		return s.tools[i]
+	}
+	return nil
+}
+
+// onlyTools reports whether there is nothing beside definitions.
+func (s *serverTools) onlyTools() bool {
+	return len(s.entries)+len(s.changed)+len(s.problems)+len(s.needs) == 0
+}
+
+// isSpecial reports whether a catalog must look for more than the tools' names.
+func (s *serverTools) isSpecial() bool { return s.declares || s.alwaysLoaded || !s.onlyTools() }
+
+// about returns what the tools are about, of which there must be one.
+func (s *serverTools) about() string {
+	s.once.Do(func() {
+		subject := search.Subject{Server: s.server}
+		for _, t := range s.tools {
+			subject.Add(t.def.Own)
+		}
+		s.subject = subject.String()
+	})
+	return s.subject
+}
+
+// A toolList is one version of the list of tools. It never changes, and the zero value is
+// empty.
+type toolList struct {
+	tools   []*BridgeTool
+	servers []*serverTools // in registration order; nil for one that has nothing
+	special []*serverTools // those that are special, so that nothing looks for them among all
+	at      []serverPlace  // by the number of a server
+}
+
+// A serverPlace says where a server is. Its zero value says that it is not there.
+type serverPlace struct {
+	server int32 // index in servers, from 1
+	first  int32 // index in tools of its first tool
+}
+
+// next returns the list of these servers, whose numbers are below numbers. It may append
+// to what l has, so it is called once for each list.
+func (l *toolList) next(servers []*serverTools, numbers int) (next toolList) {
+	same := 0
+	for same < min(len(servers), len(l.servers)) && servers[same] == l.servers[same] {
+		same++
+	}
+	next = toolList{tools: l.tools, servers: servers, special: l.special, at: append(l.at, make([]serverPlace, max(0, numbers-len(l.at)))...)}
+	mine := false // next.at[:len(l.at)] is not that of l
+	put := func(number int, at serverPlace) {
+		if number < len(l.at) && !mine {
+			next.at, mine = slices.Clone(next.at), true
+		}
+		next.at[number] = at
+	}
+	for _, s := range slices.Backward(l.servers[same:]) {
+		if s != nil && len(s.tools) > 0 {
+			n := l.at[s.number].first
+			next.tools = l.tools[:n:n] // append copies it
+			put(s.number, serverPlace{})
+		}
+		if s != nil && s.isSpecial() {
+			next.special = next.special[:len(next.special)-1]
+		}
+	}
+	next.special = slices.Clip(next.special)
+	for i, s := range servers[same:] {
+		if s != nil && len(s.tools) > 0 {
+			put(s.number, serverPlace{int32(same + i + 1), int32(len(next.tools))})
+			next.tools = append(next.tools, s.tools...)
+		}
+		if s != nil && s.isSpecial() {
+			next.special = append(next.special, s)
+		}
+	}
+	return next
+}
+
+// index returns the index in tools of a tool by the number of its server and its
+// registered name.
+func (l *toolList) index(number int, name string) (i int, ok bool) {
+	s := l.server(number)
+	if s == nil {
+		return 0, false
+	}
+	i, ok = s.indexOf[name]
+	return int(l.at[number].first) + i, ok
+}
+
+// server returns the server with that number, or nil if it has no tools.
+func (l *toolList) server(number int) *serverTools {
+	if number < 0 || number >= len(l.at) || l.at[number].server == 0 {
+		return nil
+	}
+	return l.servers[l.at[number].server-1]
+}
+
+// without returns the tools of the servers of l that other does not have as they are in l.
+func (l *toolList) without(other *toolList) (tools []*BridgeTool) {
+	for i, s := range l.servers {
+		same := i < len(other.servers) && other.servers[i] == s // as most are
+		if !same && s != nil && len(s.tools) > 0 && other.server(s.number) != s {
+			tools = append(tools, s.tools...)
+		}
+	}
+	return tools
+}
+
+// These are how many patterns of servers are kept with the documents that they match, and
+// how many times all documents these may be.
+const (
+	maxMatchedPatterns = 64
+	maxMatchedTimes    = 4
+)
+
+// A docsByServer has the documents of each server: they are numbered from 0. It never
+// changes.
+type docsByServer struct {
+	names []string // of the servers, in the order of their first documents
+	of    map[string][]int
+
+	mu      sync.Mutex
+	matched map[string][]int // documents by pattern, so that a repeated search asks no server
+	kept    int              // documents in matched
+	most    int              // of these
+}
+
+// newDocsByServer returns n documents, each of the server of that name.
+func newDocsByServer(n int, server func(doc int) string) *docsByServer {
+	g := &docsByServer{of: make(map[string][]int), matched: make(map[string][]int), most: maxMatchedTimes * n}
+	for i := range n {
+		name := server(i)
+		if g.of[name] == nil {
+			g.names = append(g.names, name)
+		}
+		g.of[name] = append(g.of[name], i)
+	}
+	return g
+}
+
+// matching returns the documents of the servers that match pattern, server by server, each in
+// ascending order. The caller must not change the list.
+func (g *docsByServer) matching(pattern string) []int {
+	if !strings.ContainsAny(pattern, "*?") {
+		return g.of[pattern]
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list, known := g.matched[pattern]
+	if known {
+		return list
+	}
+	for _, name := range g.names {
+		if rules.Match(pattern, name) {
+			list = append(list, g.of[name]...)
+		}
+	}
+	if len(g.matched) >= maxMatchedPatterns || g.kept+len(list) > g.most {
+		clear(g.matched)
+		g.kept = 0
+	}
+	g.matched[pattern], g.kept = list, g.kept+len(list)
+	return list
+}

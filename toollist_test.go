@@ -1,0 +1,171 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// toolsOfServer returns tools with these registered names.
+func toolsOfServer(number int, names []string, special bool) *serverTools {
+	s := &serverTools{number: number, declares: special}
+	var tools []*BridgeTool
+	for _, name := range names {
+		tools = append(tools, &BridgeTool{name: name})
+	}
+	s.setTools(tools)
+	return s
+}
+
+func joined(list []*serverTools) (all []*BridgeTool, special []*serverTools) {
+	for _, b := range list {
+		if b != nil {
+			all = append(all, b.tools...)
+			if b.isSpecial() {
+				special = append(special, b)
+			}
+		}
+	}
+	return all, special
+}
+
+// Whatever changes, a list has the tools of its servers in order, finds each, knows the
+// servers that are special, and the earlier versions stay as they were.
+func TestToolList(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		var now []*serverTools
+		versions, want := []toolList{{}}, [][]*serverTools{nil}
+		made := 0
+		fresh := func(number int) *serverTools {
+			var names []string
+			for range rnd.IntN(4) {
+				made++
+				names = append(names, fmt.Sprintf("%d %d", number, made))
+			}
+			switch {
+			case names != nil:
+			case rnd.IntN(2) == 0:
+				return nil
+			default: // it has no tools, so others may have its number
+				number = rnd.IntN(4)
+			}
+			return toolsOfServer(number, names, rnd.IntN(3) == 0)
+		}
+		taken := func(number int) bool {
+			return slices.ContainsFunc(now, func(b *serverTools) bool { return b != nil && len(b.tools) > 0 && b.number == number })
+		}
+		for range 40 {
+			now = slices.Clone(now)
+			free := 0
+			for taken(free) {
+				free++
+			}
+			switch at := rnd.IntN(len(now) + 1); {
+			case at == len(now):
+				now = append(now, fresh(free))
+			case rnd.IntN(2) == 0:
+				now = slices.Delete(now, at, at+1)
+			case now[at] == nil || len(now[at].tools) == 0:
+				now[at] = fresh(free)
+			default:
+				now[at] = fresh(now[at].number)
+			}
+			before := &versions[len(versions)-1]
+			next := before.next(now, max(free+1, len(before.at)))
+			gone := slices.DeleteFunc(slices.Clone(before.tools), func(t *BridgeTool) bool { return slices.Contains(next.tools, t) })
+			assert.ElementsMatch(t, gone, before.without(&next), "seed %d", seed)
+			versions, want = append(versions, next), append(want, now)
+		}
+		for i, l := range versions {
+			tools, special := joined(want[i])
+			require.True(t, slices.Equal(tools, l.tools), "seed %d: %v, want %v", seed, namesOf(l.tools), namesOf(tools))
+			require.True(t, slices.Equal(special, l.special), "seed %d: %v, want %v", seed, l.special, special)
+			for at, tool := range l.tools {
+				var number int
+				_, err := fmt.Sscan(tool.name, &number)
+				require.NoError(t, err)
+				got, ok := l.index(number, tool.name)
+				require.True(t, ok)
+				require.Equal(t, at, got)
+				assert.Same(t, tool, l.server(number).tool(tool.name))
+				_, ok = l.index(number, "other")
+				assert.False(t, ok)
+			}
+			_, ok := l.index(49, "x")
+			assert.False(t, ok)
+			_, ok = l.index(-1, "x")
+			assert.False(t, ok)
+		}
+	}
+}
+
+// A list that only gets more servers keeps its tools where they are.
+func TestToolListAppends(t *testing.T) {
+	t.Parallel()
+	list, l, moved := []*serverTools{}, toolList{}, 0
+	for i := range 1000 {
+		list = append(slices.Clip(list), toolsOfServer(i, []string{fmt.Sprint(i)}, false))
+		next := l.next(list, 1000)
+		if i > 0 && &next.tools[0] != &l.tools[0] {
+			moved++
+		}
+		l = next
+	}
+	assert.Less(t, moved, 30)
+}
+
+func TestDocsByServer(t *testing.T) {
+	t.Parallel()
+	of := []string{"b", "a1", "b", "a2", "a1", "*"}
+	g := newDocsByServer(len(of), func(i int) string { return of[i] })
+	for range 2 { // the second time from what is kept
+		for pattern, want := range map[string][]int{
+			"b": {0, 2}, "a*": {1, 4, 3}, "?": {0, 2, 5}, "*": {0, 2, 1, 4, 3, 5}, "a": nil, "": nil, "c*": nil,
+		} {
+			assert.Equal(t, want, g.matching(pattern), pattern)
+		}
+	}
+	assert.Nil(t, newDocsByServer(0, nil).matching("*"))
+}
+
+// However many patterns are asked for, and by how many goroutines, so many are kept.
+func TestPatternsOfServersAreBounded(t *testing.T) {
+	t.Parallel()
+	g := newDocsByServer(1000, func(i int) string { return fmt.Sprint(i % 100) })
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 3 * maxMatchedPatterns {
+				got := g.matching(fmt.Sprintf("%d*", i))
+				assert.Equal(t, i < 100, slices.Contains(got, 900+i), "%d: %v", i, got)
+			}
+		})
+	}
+	wg.Wait()
+	assert.LessOrEqual(t, len(g.matched), maxMatchedPatterns)
+	assert.NotEmpty(t, g.matched)
+	for i := range maxMatchedPatterns / 2 { // which match all
+		assert.Len(t, g.matching("*"+strings.Repeat("*", i)), 1000)
+		kept := 0
+		for _, list := range g.matched {
+			kept += len(list)
+		}
+		assert.Equal(t, kept, g.kept)
+		assert.LessOrEqual(t, kept, maxMatchedTimes*1000)
+	}
+}
+
+// What is kept is not looked for again.
+func TestPatternsOfServersAreKept(t *testing.T) {
+	g := newDocsByServer(1000, func(i int) string { return fmt.Sprint(i) })
+	assert.Len(t, g.matching("*9"), 100)
+	assert.Zero(t, testing.AllocsPerRun(10, func() { g.matching("*9") }))
+}
