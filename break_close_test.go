@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Breaks session.go:26, "Its methods may be called concurrently": a Turn
+// Breaks session.go:25, "Its methods may be called concurrently": a Turn
 // panics with "slice bounds out of range" if the Manager is closed, or the user is dropped,
-// while it runs. takeTurn asks twice for the view of the session, at turn.go:211 and
-// turn.go:228; if the Manager ends between these, the list is nil, and writeTurn cuts
-// list[:said.base].
+// while it runs. takeTurn asks twice for the view of the session, at turn.go:224 and
+// turn.go:240; if the Manager ends between these, the list is nil, and writeTurn cuts
+// list[:said.base], turn.go:349.
 func TestBreakTurnWhileTheManagerCloses(t *testing.T) {
 	var mu sync.Mutex
 	var panics []any

@@ -100,4 +100,26 @@ func TestBreakManyAdditionsLoseTheCache(t *testing.T) {
 		bill := b.send()
 		require.False(t, bill.Lost, "%+v", bill)
 	})
+	t.Run("eleven calls at once", func(t *testing.T) { // the model's doing, and Body has a mark left
+		m, _ := newTestManager(t, nil)
+		require.NoError(t, m.AddTools("a", mcptest.Chores("a", 5)...))
+		require.NoError(t, m.AddTools("b", mcptest.Chores("b", 5)...))
+		b := newBilled(t, m.NewSession(nil))
+		for range 5 {
+			b.say(`{"role":"user","content":%q}`, long)
+			b.send()
+			b.say(`{"role":"assistant","content":"Yes."}`)
+		}
+		b.say(`{"role":"user","content":"Do it all."}`)
+		b.send()
+		var calls, results []string
+		for i := range 11 {
+			calls = append(calls, fmt.Sprintf(`{"type":"tool_use","id":"c%d","name":"mcp_a__tool_000","input":{}}`, i))
+			results = append(results, fmt.Sprintf(`{"type":"tool_result","tool_use_id":"c%d","content":"done"}`, i))
+		}
+		b.say(`{"role":"assistant","content":[%s]}`, strings.Join(calls, ","))
+		b.say(`{"role":"user","content":[%s]}`, strings.Join(results, ","))
+		bill := b.send()
+		require.False(t, bill.Lost, "%+v", bill)
+	})
 }

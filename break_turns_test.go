@@ -229,3 +229,44 @@ func TestBreakServerIsToldTwice(t *testing.T) {
 	s = takesUp(t, m, s, nil)
 	require.Empty(t, turnOf(t, s, FormatOpenAIChat, "").News)
 }
+
+// Breaks docs/sessions.md:28 "openai-responses, GPT-5.4 and later", docs/sessions.md:34 "Claude takes
+// tools … since Opus 4.8", and docs/limits.md:56, "A model that is not named gets nothing that only some take". Azure calls GPT-3.5 "gpt-35-turbo", and
+// some gateways call Opus 4.1 "claude-opus-41": they are read as versions 35 and 41, and get items
+// that they refuse. Cause: internal/provider/conversation.go, claudeVersion and gptVersion: two digits may be a
+// major number.
+func TestBreakOldModelsWithoutADot(t *testing.T) {
+	t.Parallel()
+	for model, f := range map[string]Format{
+		"gpt-35-turbo": FormatOpenAIResponses, "gpt-35-turbo-16k": FormatOpenAIResponses, "gpt-41-mini": FormatOpenAIResponses,
+		"claude-opus-41": FormatAnthropic, "claude-sonnet-45": FormatAnthropic, "claude-haiku-45": FormatAnthropic,
+	} {
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
+		assert.Equal(t, ByBridge, turnOf(t, m.NewSession(nil), f, model).Disclosure, model)
+	}
+}
+
+// Worse than turn.go:168, "What comes while the conversation does not grow is told when it has",
+// and not in docs/limits.md: a host that sends the last messages only, as a window of fixed length, has a
+// conversation that never grows. Once one thing was told, no later server, skill or found tool
+// is told in it, where docs/sessions.md:46-47 has them appended. With the Anthropic adapter that is
+// so for tools that a search calls active. Cause: turn.go:247, takeTurn compares lengths alone.
+func TestBreakWindowIsToldOnce(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
+	s := m.NewSession(nil)
+	var news string
+	for _, late := range []string{"", "one", "two", "three", ""} {
+		if late != "" {
+			require.NoError(t, m.AddTools(late, echoTool("x", "")))
+		}
+		turn, err := s.TurnAt(FormatOpenAIChat, "", 10) // the last ten messages, each time others
+		require.NoError(t, err)
+		for _, in := range turn.Inserts {
+			news += in.News
+		}
+	}
+	for _, late := range []string{"one", "two", "three"} {
+		assert.Contains(t, news, late+" (1")
+	}
+}
