@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
@@ -71,11 +72,11 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	s.countSearch(len(found))
 	s.countAnswer(text)
 	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
-	result := mcp.NewToolResultText(text)
+	r := mcp.NewToolResultText(text)
 	if listed := s.listedNames(found); v.disclosure == ByProvider && len(listed) > 0 && len(without) == 0 {
-		result.Meta = &mcp.Meta{AdditionalFields: map[string]any{foundKey: foundDeferred(listed)}}
+		result.SetFound(r, listed)
 	}
-	return result
+	return r
 }
 
 // listedNames returns the names of those tools that the beginning of the conversation has,

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/provider"
+	"github.com/mcphybrid/mcphybrid/internal/request"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
@@ -20,7 +20,7 @@ type BridgeTool struct {
 	owner   *owner       // the system or a user
 	through caller       // calls a copy that is in a registry; else nil
 	tokens  atomic.Int64 // of the definition, once counted
-	exports provider.Made
+	exports request.ExportCache
 	matched atomic.Pointer[matched]
 }
 

@@ -32,11 +32,11 @@ const (
 	// ByProvider is for providers that hide tools from the model themselves, as
 	// Anthropic and OpenAI do with defer_loading. [Session.Export] returns all tools
 	// and marks the deferred ones, which [Session.Tools] leaves out. For
-	// Anthropic, [ExportResult] has the search tool load what it finds. For OpenAI's
+	// Anthropic, [provider.ExportResult] has the search tool load what it finds. For OpenAI's
 	// responses, a [Turn] has no deferred tools but tool_search, whose searches
 	// [Session.AnswerToolSearch] answers; that takes GPT-5.4 or later. With Export, the
 	// host adds a tool_search that OpenAI runs. OpenAI's chat completions defer nothing,
-	// but some endpoints that speak them do, and load what ExportResult refers to.
+	// but some endpoints that speak them do, and load what provider.ExportResult refers to.
 	ByProvider
 
 	disclosures

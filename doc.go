@@ -59,7 +59,7 @@
 //
 //	sess := mgr.NewSession(nil)
 //	for {
-//		turn, err := sess.Turn(mcphybrid.FormatAnthropic, "claude-sonnet-5-5")
+//		turn, err := sess.Turn(provider.Anthropic, "claude-sonnet-5-5")
 //		if err != nil {
 //			log.Fatal(err)
 //		}

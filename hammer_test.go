@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -87,7 +88,7 @@ func hammer(t *testing.T, d Disclosure) {
 					child.ActivateTools([]string{name})
 					child.Close()
 				case 9:
-					_, _ = c.Export(FormatAnthropic)
+					_, _ = c.Export(provider.Anthropic)
 				case 10:
 					_, _ = reg.Execute(ctx, name, []byte(`{"text":"y"}`))
 				case 11:

@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -279,7 +280,7 @@ func useSession(ctx context.Context, s *Session, tool string) {
 	s.NextTurn()
 	s.NewChild(nil).Stats()
 	s.SelectFor(ctx, "chore")
-	_, _ = s.Export(FormatAnthropic)
+	_, _ = s.Export(provider.Anthropic)
 	s.SetIntent("x")
 	s.DeferredTools()
 	s.InlineTools()

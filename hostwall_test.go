@@ -19,6 +19,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,7 +112,7 @@ func reads(h *tryingHost) {
 		s.Explain("chore", "mcp_a__tool_009")
 		s.Hints("mcp_a__tool_009")
 		s.SearchWith("chore", SearchOptions{By: ByWords})
-		_, _ = s.Export(FormatAnthropic)
+		_, _ = s.Export(provider.Anthropic)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -824,8 +825,8 @@ func TestSpecG1EveryAnswerFixesNames(t *testing.T) {
 }
 
 // exported returns all that s shows, with the tools that a provider hides.
-func exported(t *testing.T, s *mcphybrid.Session) []mcphybrid.ExportedTool {
-	list, err := s.Export(mcphybrid.FormatAnthropic)
+func exported(t *testing.T, s *mcphybrid.Session) []provider.Tool {
+	list, err := s.Export(provider.Anthropic)
 	require.NoError(t, err)
 	return list
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -340,7 +341,7 @@ func listBytes(s *Session, list []shown) string {
 			b.WriteString("\n" + definitionText(metaTool{s, e.meta}))
 		case e.isTool():
 			b.WriteString("\n" + definitionText(e.tool))
-			exported, err := exportTool(e.tool, FormatMCP, false)
+			exported, err := exportTool(e.tool, provider.MCP, false)
 			fmt.Fprint(&b, string(exported.JSON), err)
 		}
 	}

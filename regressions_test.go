@@ -14,6 +14,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -164,7 +165,7 @@ func TestHostileState(t *testing.T) {
 	unique(t, namesOf(s.Tools()))
 	s = restore(`"shown":[{"kind":"meta","meta":"mcp_tool_call"},{"kind":"deferred","tool":2}]`)
 	assert.NotContains(t, namesOf(s.Tools()), CallToolName)
-	_, err := s.Export(FormatGemini)
+	_, err := s.Export(provider.Gemini)
 	assert.NoError(t, err, "ByActivation")
 	s = restore(`"turn":-9223372036854775808,"active":[{"tool":2,"used":9223372036854775807}]`)
 	for range 100 {

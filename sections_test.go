@@ -13,6 +13,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -146,7 +147,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_004", SearchToolName, "mcp_a__tool_002"}, toolNames(s.Tools()))
 	assert.Equal(t, before, s.PromptSections(PromptFull), "activation changes no section")
-	exported, err := s.Export(FormatMCP)
+	exported, err := s.Export(provider.MCP)
 	require.NoError(t, err)
 	assert.Len(t, exported, 4)
 	restored, _, err := m.RestoreSession(s.Save(), nil)

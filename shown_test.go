@@ -12,6 +12,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -338,13 +339,13 @@ func TestSpecF2AgentLoop(t *testing.T) {
 		}
 		s := m.NewSession(&SessionOptions{Disclosure: d})
 		random := rand.New(rand.NewPCG(3, uint64(d)))
-		sent := make(map[Format][]string)
+		sent := make(map[provider.Format][]string)
 		sections, compactions := "", 0
 		for turn := range 200 {
 			s.NextTurn()
 			for _, f := range formats {
 				list, err := s.Export(f)
-				if d == ByProvider && (f == FormatMCP || f == FormatGemini) {
+				if d == ByProvider && (f == provider.MCP || f == provider.Gemini) {
 					require.ErrorContains(t, err, "can't defer tools")
 					continue
 				}

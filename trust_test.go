@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -70,7 +71,7 @@ func TestSpecF7Quarantine(t *testing.T) {
 			for _, tool := range sess.Tools() {
 				assert.NotContains(t, everything, tool.Name())
 			}
-			for _, format := range []Format{FormatMCP, FormatAnthropic} {
+			for _, format := range []provider.Format{provider.MCP, provider.Anthropic} {
 				exported, err := sess.Export(format)
 				require.NoError(t, err)
 				for _, tool := range exported {

@@ -19,6 +19,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -132,7 +133,7 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 	case 6:
 		fmt.Fprintln(&b, s.PromptSections(PromptFull))
 	case 7:
-		list, err := s.Export([]Format{FormatMCP, FormatAnthropic, FormatGemini}[r.IntN(3)])
+		list, err := s.Export([]provider.Format{provider.MCP, provider.Anthropic, provider.Gemini}[r.IntN(3)])
 		fmt.Fprintln(&b, err)
 		for _, e := range list {
 			fmt.Fprintln(&b, string(e.JSON), e.Losses)

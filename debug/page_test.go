@@ -23,6 +23,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/debug"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -565,7 +566,7 @@ func TestPageUsage(t *testing.T) {
 	assert.Contains(t, pageText(t, h, "view=session"), "Tokens that the provider counted None: the host does not call Session.CountUsage.")
 	s := mgr.NewSession(&mcphybrid.SessionOptions{Label: "ticket 7"})
 	count := func(response string) {
-		u, err := mcphybrid.ParseUsage(mcphybrid.FormatAnthropic, []byte(response))
+		u, err := provider.ParseUsage(provider.Anthropic, []byte(response))
 		require.NoError(t, err)
 		s.CountUsage(u)
 	}

@@ -73,6 +73,7 @@ var Imports = map[string]string{
 	"vector":    "github.com/mcphybrid/mcphybrid/vector",
 	"debug":     "github.com/mcphybrid/mcphybrid/debug",
 	"mcphybrid": "github.com/mcphybrid/mcphybrid",
+	"provider":  "github.com/mcphybrid/mcphybrid/provider",
 	"toml":      "github.com/mcphybrid/mcphybrid/toml",
 	"files":     "github.com/mcphybrid/mcphybrid/files",
 }

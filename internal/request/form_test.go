@@ -1,9 +1,10 @@
-package provider
+package request
 
 import (
 	"encoding/json"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -23,8 +24,8 @@ func TestForms(t *testing.T) {
 	}{
 		{OpenAIChat, `{"type":"function","function":{"name":"n","description":"d","parameters":{"type":"object","properties":{}}},"defer_loading":true}`},
 		{OpenAIResponses, `{"type":"function","name":"n","description":"d","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}`},
-		{AnthropicMessages, `{"name":"n","description":"d","input_schema":{"type":"object","properties":{}},"defer_loading":true}`},
-		{GeminiFunctions, `{"name":"n","description":"d","parametersJsonSchema":{"type":"object","properties":{}}}`},
+		{Anthropic, `{"name":"n","description":"d","input_schema":{"type":"object","properties":{}},"defer_loading":true}`},
+		{Gemini, `{"name":"n","description":"d","parametersJsonSchema":{"type":"object","properties":{}}}`},
 	}
 	for _, test := range tests {
 		in := Listed
@@ -36,11 +37,11 @@ func TestForms(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, test.want, string(tool.JSON))
 			tool.JSON = nil
-			assert.Equal(t, Tool{Name: "n", Description: "d", InputSchema: schema, Deferred: test.form.defers}, tool)
+			assert.Equal(t, provider.Tool{Name: "n", Description: "d", InputSchema: schema, Deferred: test.form.defers}, tool)
 		}
 		assert.True(t, test.form.accepts("a-b_1"))
 		assert.False(t, test.form.accepts("a.b"))
-		assert.Equal(t, test.form != GeminiFunctions, test.form.accepts("1st"))
+		assert.Equal(t, test.form != Gemini, test.form.accepts("1st"))
 	}
 	tool, err := MCP.Tool(plain{"n", "", string(schema)}, Listed)
 	require.NoError(t, err)
@@ -55,8 +56,8 @@ func TestFormsHaveLimits(t *testing.T) {
 		want string
 	}{
 		{OpenAIChat, 128, "openai-chat accepts at most 128 tools, this list has 129"},
-		{GeminiFunctions, 512, "gemini accepts at most 512 tools, this list has 513"},
-		{AnthropicMessages, 10_000, "anthropic accepts at most 10000 tools, this list has 10001"},
+		{Gemini, 512, "gemini accepts at most 512 tools, this list has 513"},
+		{Anthropic, 10_000, "anthropic accepts at most 10000 tools, this list has 10001"},
 	} {
 		assert.NoError(t, test.form.Check(test.most, 0))
 		assert.EqualError(t, test.form.Check(test.most+1, 0), test.want)

@@ -10,26 +10,46 @@ import (
 )
 
 const (
-	// MaxResponse is how many bytes of a response are read.
-	MaxResponse = 64 << 20
-
-	// MaxTokens is the greatest figure that a provider may tell.
-	MaxTokens = 1_000_000_000
-
-	// MaxMiss is how many characters of a provider's reason count.
-	MaxMiss = 100
+	maxResponse = 64 << 20      // bytes of a response
+	maxTokens   = 1_000_000_000 // the greatest figure that a provider may tell
+	maxMiss     = 100           // characters of a provider's reason
 )
 
-// A Usage is what a provider says that a response took, in tokens. The root describes the
-// fields.
+// A Usage is what a provider says that one response took, in tokens. [ParseUsage]
+// reads it. A host whose client has it as a type of its own can fill it in.
 type Usage struct {
-	Input, Cached, Written, Output int
-	Automatic                      bool
-	Miss                           string
+	Input   int // all input of the request, with what is Cached and Written
+	Cached  int // the part of Input that was read from the provider's cache
+	Written int // the part of Input that was written to the cache; 0 if the provider does not tell
+	Output  int // with what the model thought
 
 	// Left is what the last of several requests that the provider made for one response
-	// read from the cache and wrote to it. It is 0 if the provider made one.
+	// read from the cache and wrote to it, which is what the next request can read. It is 0
+	// if the provider made one.
 	Left int
+
+	// Automatic says that the provider writes all input to its cache by itself, and
+	// does not tell what it wrote: so do Gemini, and models of OpenAI whose usage has no
+	// cache_write_tokens. Clear it if the host makes a cache of fixed content instead,
+	// as Gemini's cachedContents.
+	Automatic bool
+
+	// Miss is the provider's own reason why its cache could not be read, such as
+	// "tools_changed", or "". Anthropic gives one to hosts that ask for diagnostics.
+	// The first 100 characters count.
+	Miss string
+}
+
+// Bounded returns u with figures that add up: one that is negative, greater than what it
+// is a part of, or more than a billion, becomes the nearest that is possible. Miss becomes one
+// line of at most 100 characters.
+func (u Usage) Bounded() Usage {
+	within := func(n, most int) int { return max(min(n, most), 0) }
+	u.Input, u.Output, u.Left = within(u.Input, maxTokens), within(u.Output, maxTokens), within(u.Left, maxTokens)
+	u.Cached = within(u.Cached, u.Input)
+	u.Written = within(u.Written, u.Input-u.Cached)
+	u.Miss = text.Line(u.Miss, maxMiss)
+	return u
 }
 
 // figures says where a provider tells what a response took.
@@ -45,29 +65,56 @@ type figures struct {
 }
 
 // As in openai-go v3.96, anthropic-sdk-go v1.84 and genai v1.77.
-var (
-	chatFigures      = figures{in: "usage", input: "prompt_tokens", output: []string{"completion_tokens"}, details: "prompt_tokens_details", cached: "cached_tokens", written: "cache_write_tokens"}
-	responsesFigures = figures{in: "usage", input: "input_tokens", output: []string{"output_tokens"}, details: "input_tokens_details", cached: "cached_tokens", written: "cache_write_tokens"}
-	messagesFigures  = figures{
+var figuresOf = map[Format]figures{
+	OpenAIChat: {
+		in: "usage", input: "prompt_tokens", output: []string{"completion_tokens"},
+		details: "prompt_tokens_details", cached: "cached_tokens", written: "cache_write_tokens",
+	},
+	OpenAIResponses: {
+		in: "usage", input: "input_tokens", output: []string{"output_tokens"},
+		details: "input_tokens_details", cached: "cached_tokens", written: "cache_write_tokens",
+	},
+	Anthropic: {
 		in: "usage", input: "input_tokens", output: []string{"output_tokens"}, cached: "cache_read_input_tokens", written: "cache_creation_input_tokens",
 		apart: true, rounds: "iterations",
-	}
-	geminiFigures = figures{in: "usageMetadata", input: "promptTokenCount", output: []string{"candidatesTokenCount", "thoughtsTokenCount"}, cached: "cachedContentTokenCount"}
-)
+	},
+	Gemini: {
+		in: "usageMetadata", input: "promptTokenCount", output: []string{"candidatesTokenCount", "thoughtsTokenCount"}, cached: "cachedContentTokenCount",
+	},
+}
 
-// Usage reads what a response took, from the provider's response or from the object in
-// it that has the figures.
-func (f *Form) Usage(response []byte) (u Usage, err error) {
+// ParseUsage reads what a response took from its JSON: the whole response, or the usage
+// object in it. Of a stream, pass the response that its events add up to, or the last
+// usage object. Other members are not looked at, but for Anthropic's diagnostics.
+//
+// It fails if the format has no usage, as [MCP]; if the response is malformed, has
+// no usage or more than 64 MiB; or if a figure is no whole number from 0 to a billion, or
+// less than its parts. The error names the member.
+func ParseUsage(f Format, response json.RawMessage) (Usage, error) {
+	if err := f.check(); err != nil {
+		return Usage{}, err
+	}
+	told, ok := figuresOf[f]
+	if !ok {
+		return Usage{}, fmt.Errorf("mcphybrid: the format %s has no usage", f)
+	}
+	u, err := told.of(response)
+	if err != nil {
+		return Usage{}, fmt.Errorf("mcphybrid: %w", err)
+	}
+	return u, nil
+}
+
+// of returns the figures of a response, or of the object in it that has them.
+func (f *figures) of(response json.RawMessage) (u Usage, err error) {
 	switch {
-	case f.figures == nil:
-		return u, fmt.Errorf("the format %s has no usage", f.name)
-	case len(response) > MaxResponse:
-		return u, fmt.Errorf("the response has %d bytes, more than the limit of %d", len(response), MaxResponse)
+	case len(response) > maxResponse:
+		return u, fmt.Errorf("the response has %d bytes, more than the limit of %d", len(response), maxResponse)
 	case !json.Valid(response):
 		return u, errors.New("the response is not JSON")
 	}
-	top, twice := text.Fields(response, f.figures.in, "diagnostics")
-	r := reader{figures: f.figures, object: top[0], at: f.figures.in + "."}
+	top, twice := text.Fields(response, f.in, "diagnostics")
+	r := reader{figures: f, object: top[0], at: f.in + "."}
 	if !isObject(r.object) {
 		r.object, r.at = response, ""
 		if own, _ := text.Fields(response, r.input); own[0] == nil {
@@ -124,10 +171,10 @@ func (r *reader) read() (u Usage, err error) {
 		if err != nil {
 			return u, err
 		}
-		u.Output = min(u.Output+n, MaxTokens)
+		u.Output = min(u.Output+n, maxTokens)
 	}
 	switch cached := int64(u.Cached) + int64(u.Written); {
-	case r.apart && int64(input)+cached > MaxTokens:
+	case r.apart && int64(input)+cached > maxTokens:
 		return u, fmt.Errorf("%s%s is %d, too much with the %d tokens cached and written", r.at, r.input, input, cached)
 	case r.apart:
 		input += u.Cached + u.Written
@@ -161,7 +208,7 @@ func (r *reader) left() (tokens int, err error) {
 			if err != nil {
 				return 0, err
 			}
-			tokens = min(tokens+took, MaxTokens)
+			tokens = min(tokens+took, maxTokens)
 		}
 	}
 	if n < 2 {
@@ -181,8 +228,8 @@ func figure(object json.RawMessage, at, name string) (n int, there bool, err err
 		return 0, false, nil
 	}
 	tokens, err := strconv.ParseInt(string(of[0][:min(len(of[0]), 20)]), 10, 64)
-	if err != nil || tokens < 0 || tokens > MaxTokens {
-		return 0, false, fmt.Errorf("%s%s is %s, want a whole number from 0 to %d", at, name, text.Line(string(of[0][:min(len(of[0]), 4*MaxMiss)]), MaxMiss), MaxTokens)
+	if err != nil || tokens < 0 || tokens > maxTokens {
+		return 0, false, fmt.Errorf("%s%s is %s, want a whole number from 0 to %d", at, name, text.Line(string(of[0][:min(len(of[0]), 4*maxMiss)]), maxMiss), maxTokens)
 	}
 	return int(tokens), true, nil
 }
@@ -196,5 +243,5 @@ func missOf(diagnostics json.RawMessage) string {
 	if err != nil {
 		return ""
 	}
-	return text.Line(said, MaxMiss)
+	return text.Line(said, maxMiss)
 }

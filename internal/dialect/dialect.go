@@ -1,10 +1,10 @@
-// Package provider converts JSON schemas for model providers.
+// Package dialect converts JSON schemas for model providers.
 //
 // A provider refuses a whole request because of one unknown keyword or a union at
 // the root of a schema. [Convert] returns a schema that the provider accepts and
 // lists what was lost. It works on the JSON text, so members keep their order and
 // numbers keep their digits.
-package provider
+package dialect
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package provider
+package dialect
 
 import (
 	"bytes"
@@ -20,12 +20,12 @@ const (
 	maxStrictCharacters = 15_000 // of names and values
 )
 
-// isStrict reports whether a converted schema is strict for OpenAI as it stands: each
+// IsStrict reports whether a converted schema is strict for OpenAI as it stands: each
 // object is closed and requires all its properties, and it has only keywords that the
 // models follow in strict mode. In doubt, it is not, since OpenAI refuses a whole request
 // for one tool. So no schema is that has a format, a pattern, a default or a bound, which
 // some models and endpoints refuse.
-func isStrict(schema json.RawMessage) bool {
+func IsStrict(schema json.RawMessage) bool {
 	s := strictness{definitions: map[string]json.RawMessage{"#": schema}}
 	members, err := text.Members(schema)
 	if err != nil {

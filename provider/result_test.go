@@ -85,25 +85,27 @@ func TestStructuredContentIsSaidOnce(t *testing.T) {
 			for _, s := range test.texts {
 				r.Content = append(r.Content, mcp.NewTextContent(s))
 			}
-			out, err := AnthropicMessages.Result(r, nil)
+			out, err := ExportResult(r, Anthropic)
 			require.NoError(t, err)
 			assert.Equal(t, !test.said, strings.Contains(string(out.JSON), string(text.Quote(test.structured))), "%s", out.JSON)
 			assert.Nil(t, out.Losses)
 		})
 	}
-	decoded, err := OpenAIChat.Result(&mcp.CallToolResult{StructuredContent: map[string]any{"b": 1, "a": "<"}}, nil)
+	decoded, err := ExportResult(&mcp.CallToolResult{StructuredContent: map[string]any{"b": 1, "a": "<"}}, OpenAIChat)
 	require.NoError(t, err)
 	assert.Equal(t, `{"a":"\u003c","b":1}`, decoded.Text)
 }
 
 func TestResultErrors(t *testing.T) {
 	t.Parallel()
-	_, err := MCP.Result(nil, nil)
-	assert.EqualError(t, err, "there is no result to export")
+	_, err := ExportResult(nil, MCP)
+	assert.EqualError(t, err, "mcphybrid: there is no result to export")
+	_, err = ExportResult(mcp.NewToolResultText("a"), "yaml")
+	assert.EqualError(t, err, `mcphybrid: there is no format "yaml"`)
 	bad := &mcp.CallToolResult{StructuredContent: badJSON{}, Content: []mcp.Content{mcp.NewTextContent("a"), mcp.ToolUseContent{Input: badJSON{}}}}
-	_, err = MCP.Result(bad, nil)
-	assert.ErrorContains(t, err, "the result is not JSON: ")
-	out, err := GeminiFunctions.Result(bad, nil)
+	_, err = ExportResult(bad, MCP)
+	assert.ErrorContains(t, err, "mcphybrid: the result is not JSON: ")
+	out, err := ExportResult(bad, Gemini)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"content 1: content, 0 bytes, left out", "structured content: content, 0 bytes, left out"}, out.Losses)
 }
@@ -118,11 +120,24 @@ func TestManyLosses(t *testing.T) {
 	for range maxLosses + 5 {
 		r.Content = append(r.Content, mcp.NewAudioContent(encoded(wave), "audio/wav"))
 	}
-	out, err := AnthropicMessages.Result(r, nil)
+	out, err := ExportResult(r, Anthropic)
 	require.NoError(t, err)
 	require.Len(t, out.Losses, maxLosses+1)
 	assert.Equal(t, "content 0: audio (audio/wav), 12 bytes, left out", out.Losses[0])
 	assert.Equal(t, "and 5 more", out.Losses[maxLosses])
+}
+
+func TestToolReferences(t *testing.T) {
+	t.Parallel()
+	for f, name := range map[Format]string{Anthropic: "tool_name", OpenAIChat: "name"} {
+		assert.Empty(t, ToolReferences(f, nil))
+		assert.Equal(t, []json.RawMessage{
+			json.RawMessage(`{"type":"tool_reference","` + name + `":"b"}`), json.RawMessage(`{"type":"tool_reference","` + name + `":"a\"<"}`),
+		}, ToolReferences(f, []string{"b", `a"<`}))
+	}
+	for _, f := range []Format{MCP, OpenAIResponses, Gemini, "none"} {
+		assert.Nil(t, ToolReferences(f, []string{"b"}))
+	}
 }
 
 // Whatever a server sends, each provider gets JSON with a text, and what it lacks is
@@ -136,8 +151,8 @@ func FuzzResult(f *testing.F) {
 		if json.Unmarshal([]byte(raw), &r) != nil {
 			return
 		}
-		for _, form := range []*Form{MCP, OpenAIChat, OpenAIResponses, AnthropicMessages, GeminiFunctions} {
-			out, err := form.Result(&r, nil)
+		for _, format := range []Format{MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini} {
+			out, err := ExportResult(&r, format)
 			require.NoError(t, err)
 			require.True(t, json.Valid(out.JSON), "%s", out.JSON)
 			require.NotEmpty(t, strings.TrimSpace(out.Text))
@@ -145,7 +160,7 @@ func FuzzResult(f *testing.F) {
 			for _, part := range out.Media {
 				require.True(t, json.Valid(part), "%s", part)
 			}
-			again, err := form.Result(&r, nil)
+			again, err := ExportResult(&r, format)
 			require.NoError(t, err)
 			require.Equal(t, out, again)
 		}

@@ -1,4 +1,4 @@
-package provider
+package request
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/dialect"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
@@ -49,7 +50,7 @@ func FuzzTakeExamples(f *testing.F) {
 		if !json.Valid(schema) || schema[0] != '{' {
 			return
 		}
-		converted, _ := Convert(schema, Anthropic)
+		converted, _ := dialect.Convert(schema, dialect.Anthropic)
 		rest, taken, _ := takeExamples(converted)
 		list := text.Elements(taken)
 		if list == nil {
@@ -58,7 +59,9 @@ func FuzzTakeExamples(f *testing.F) {
 		}
 		require.LessOrEqual(t, len(list), maxExamples)
 		require.LessOrEqual(t, len(taken), maxExampleBytes+maxExamples+1)
-		require.NoError(t, check(anthropic, rest))
+		again, losses := dialect.Convert(rest, dialect.Anthropic)
+		require.Equal(t, string(rest), string(again), "the rest is taken as it is")
+		require.Nil(t, losses)
 		read := func(raw json.RawMessage) any {
 			v, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 			require.NoError(t, err)
@@ -94,7 +97,7 @@ func TestOutputSchema(t *testing.T) {
 		{`{"type":"object","properties":{"a":{"pattern":"("}}}`, ""},
 		{`[]`, ""}, {`true`, ""}, {`{`, ""}, {`null`, ""}, {large, ""},
 	} {
-		for _, form := range []*Form{OpenAIResponses, OpenAIChat, AnthropicMessages, GeminiFunctions, MCP} {
+		for _, form := range []*Form{OpenAIResponses, OpenAIChat, Anthropic, Gemini, MCP} {
 			tool, err := form.Tool(answering{plain{"n", "", `{"type":"object","properties":{}}`}, test.give}, Listed)
 			require.NoError(t, err)
 			want := ""

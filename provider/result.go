@@ -7,20 +7,75 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
-// A Result is the result of a call as a provider takes it. The root describes the fields.
+// A Result is the result of a call as a provider takes it. The host adds the id of the call.
 type Result struct {
-	JSON    json.RawMessage
-	Text    string
-	Media   []json.RawMessage
+	// JSON is, by format:
+	//   - [OpenAIChat]: the content of a tool message: a string, or a list for a search of
+	//     a session by provider
+	//   - [OpenAIResponses]: the output of a function_call_output, a list
+	//   - [Anthropic]: the content of a tool_result, a list
+	//   - [Gemini]: a functionResponse without name and id. Models before Gemini 3
+	//     refuse its parts, which hold images and PDFs.
+	//   - [MCP]: a CallToolResult
+	JSON json.RawMessage
+
+	// Text is the result as one text, never "". Each image, sound or file has a line in
+	// it. The text of an error begins with "Error: ", and so does JSON where the provider
+	// has no mark for errors, as OpenAI.
+	Text string
+
+	// Media is, with [OpenAIChat], what a tool message can't hold: parts for a user
+	// message behind the tool messages of the turn. Each image, sound or file follows a
+	// text part that names it. A host leaves out what its model does not take, such as
+	// sounds. Media is nil in other formats.
+	Media []json.RawMessage
+
+	// IsError reports whether the tool failed. Anthropic has is_error for it.
 	IsError bool
-	Losses  []string
+
+	// Losses says what of the result is neither in JSON nor in Media, such as a sound
+	// for Anthropic. Each entry begins with the place, such as "content 2", counted from 0. In the
+	// place of each, the model reads that it was left out. Losses is nil if nothing was
+	// lost. It does not mention what no model reads, such as annotations and _meta.
+	Losses []string
 }
 
-// An answer says how a provider takes results. As of November 2026, by the providers'
+// ExportResult returns the result of a call in the form of a provider. The order stays.
+// A resource becomes its text behind its URI, or a file; a link becomes its JSON.
+// Structured content becomes a text, unless the texts say the same. An image counts as
+// what its bytes are, whatever its server says, since providers refuse a request for
+// a wrong type.
+//
+// If r answers a search of a session by provider, it loads the tools that were found, for
+// Anthropic and chat completions.
+//
+// ExportResult fails if r is nil or can't be written as JSON, or if the format is unknown.
+func ExportResult(r *mcp.CallToolResult, f Format) (Result, error) {
+	if err := f.check(); err != nil {
+		return Result{}, err
+	}
+	if r == nil {
+		return Result{}, errors.New("mcphybrid: there is no result to export")
+	}
+	return resultForms[f].write(r)
+}
+
+// ToolReferences returns the content of a result that answers a search for tools: one
+// block for each of names, in order. The API then loads those deferred tools of the
+// request. Anthropic rejects a name that is not among the request's tools, and a request
+// that defers all of its tools. [ExportResult] returns them for the search tool.
+//
+// It is nil unless the format is [Anthropic] or [OpenAIChat].
+func ToolReferences(f Format, names []string) []json.RawMessage {
+	return resultForms[f].references(names)
+}
+
+// A resultForm says how a provider takes results. As of November 2026, by the providers'
 // SDKs and documentation:
 //
 //   - OpenAI's chat completions: a tool message has texts only. Images, sounds and files
@@ -32,12 +87,23 @@ type Result struct {
 //
 // Where they take images, these are PNG, JPEG, WebP and, but for Gemini, GIF. Other files
 // than PDF are taken only as texts, since nothing tells what they are.
-type answer struct {
+type resultForm struct {
 	media  func(*medium) json.RawMessage // returns nil for what it does not take; nil takes nothing
 	marks  bool                          // it has a mark for errors, so that the text needs none
 	refers string                        // where a reference to a tool has its name; "" if it takes none
-	write  func(list []piece, r *Result) // sets JSON and Media
+	set    func(list []piece, r *Result) // sets JSON and Media; nil for MCP's own form
 }
+
+var resultForms = map[Format]resultForm{
+	MCP:             {marks: true},
+	OpenAIChat:      {media: chatMedium, refers: "name", set: aside},
+	OpenAIResponses: {media: inputMedium, set: inputs},
+	Anthropic:       {media: block, marks: true, refers: "tool_name", set: blocks},
+	Gemini:          {media: inlineData, marks: true, set: functionResponse},
+}
+
+// maxLosses bounds the losses of a hostile result.
+const maxLosses = 100
 
 // A piece is a part as a provider takes it. The text of a medium names it.
 type piece struct {
@@ -45,13 +111,9 @@ type piece struct {
 	medium json.RawMessage // or nil
 }
 
-// Result returns a result in the form. If found is not nil, it answers a search of tools
-// that are in the list of the request, and deferred. It fails if r is nil or can't be
-// written.
-func (f *Form) Result(r *mcp.CallToolResult, found []string) (out Result, err error) {
-	if r == nil {
-		return out, errors.New("there is no result to export")
-	}
+// write returns a result in the form. It fails if r can't be written as JSON.
+func (f resultForm) write(r *mcp.CallToolResult) (out Result, err error) {
+	found := result.Found(r)
 	out.IsError = r.IsError
 	var list []piece
 	number := 0
@@ -59,8 +121,8 @@ func (f *Form) Result(r *mcp.CallToolResult, found []string) (out Result, err er
 	for _, p := range said(partsOf(r), r) {
 		m := p.medium
 		var taken json.RawMessage
-		if m != nil && m.data != "" && f.answer.media != nil {
-			taken = f.answer.media(m)
+		if m != nil && m.data != "" && f.media != nil {
+			taken = f.media(m)
 		}
 		switch {
 		case m == nil && strings.TrimSpace(p.text) != "":
@@ -85,22 +147,22 @@ func (f *Form) Result(r *mcp.CallToolResult, found []string) (out Result, err er
 		failed = marked(list)
 	}
 	out.Text = joined(failed)
-	if !f.answer.marks {
+	if !f.marks {
 		list = failed
 	}
 	if more := len(out.Losses) - maxLosses; more > 0 {
 		out.Losses = append(out.Losses[:maxLosses], fmt.Sprintf("and %d more", more))
 	}
 	switch {
-	case f.answer.write == nil: // MCP's own form
+	case f.set == nil:
 		out.Losses = nil
 		if out.JSON, err = json.Marshal(r); err != nil {
-			return Result{}, fmt.Errorf("the result is not JSON: %w", err)
+			return Result{}, fmt.Errorf("mcphybrid: the result is not JSON: %w", err)
 		}
-	case f.answer.refers != "" && found != nil:
-		out.JSON = text.JoinElements(f.References(found))
+	case f.refers != "" && found != nil:
+		out.JSON = text.JoinElements(f.references(found))
 	default:
-		f.answer.write(list, &out)
+		f.set(list, &out)
 	}
 	return out, err
 }
@@ -251,14 +313,14 @@ func (m *medium) file() string {
 	return name + ".pdf"
 }
 
-// References returns blocks that load deferred tools, or nil if the provider takes none.
-func (f *Form) References(names []string) []json.RawMessage {
-	if f.answer.refers == "" {
+// references returns blocks that load deferred tools, or nil if the provider takes none.
+func (f resultForm) references(names []string) []json.RawMessage {
+	if f.refers == "" {
 		return nil
 	}
 	blocks := make([]json.RawMessage, len(names))
 	for i, name := range names {
-		blocks[i] = object("type", "tool_reference", f.answer.refers, name)
+		blocks[i] = object("type", "tool_reference", f.refers, name)
 	}
 	return blocks
 }

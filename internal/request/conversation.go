@@ -1,4 +1,4 @@
-package provider
+package request
 
 import (
 	"encoding/json"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // News is what a model has to know since the request before.
 type News struct {
 	Text    string // "" if there is none
-	Added   []Tool
+	Added   []provider.Tool
 	Removed []string // names of tools that are no longer offered
 }
 
@@ -64,7 +65,7 @@ func (f *Form) Betas() []string {
 // where the message has the user's role.
 func (f *Form) Text(sections string, adds bool) string {
 	sections = strings.TrimLeft(sections, "\n")
-	if sections == "" || f == OpenAIResponses || f == AnthropicMessages && adds {
+	if sections == "" || f == OpenAIResponses || f == Anthropic && adds {
 		return sections
 	}
 	return words.FromProgram + sections
@@ -78,12 +79,12 @@ func (f *Form) Messages(n News, adds bool) []json.RawMessage { return f.talk.wri
 // Body returns the members of a request that have the system prompt, the tools and the
 // messages. Where the provider wants to be told what to cache, marks stand behind the first
 // tools, behind the system prompt and at the last message.
-func (f *Form) Body(system string, tools []Tool, first int, messages []json.RawMessage) map[string]any {
+func (f *Form) Body(system string, tools []provider.Tool, first int, messages []json.RawMessage) map[string]any {
 	list := make([]json.RawMessage, len(tools))
 	for i, t := range tools {
 		list[i] = t.JSON
 	}
-	if f == AnthropicMessages {
+	if f == Anthropic {
 		markLast(tools[:first], list)
 	}
 	if messages == nil {
@@ -154,7 +155,7 @@ func systemBlocks(n News, adds bool) []json.RawMessage {
 
 // developerItems writes the form of OpenAI's responses.
 func developerItems(n News, adds bool) (items []json.RawMessage) {
-	if adds && n.Added != nil {
+	if adds && len(n.Added) > 0 {
 		list := make([]json.RawMessage, len(n.Added))
 		for i, t := range n.Added {
 			list[i] = t.JSON
@@ -193,7 +194,7 @@ func userContent(n News, _ bool) []json.RawMessage {
 var ephemeral = json.RawMessage(`{"type":"ephemeral"}`)
 
 // markLast marks the last tool that is not deferred. Anthropic refuses the mark on others.
-func markLast(tools []Tool, list []json.RawMessage) {
+func markLast(tools []provider.Tool, list []json.RawMessage) {
 	for i, t := range slices.Backward(tools) {
 		if !t.Deferred {
 			list[i] = json.RawMessage(strings.TrimSuffix(string(t.JSON), "}") + `,"cache_control":` + string(ephemeral) + "}")

@@ -1,9 +1,10 @@
-package provider
+package request
 
 import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/mcphybrid/mcphybrid/internal/dialect"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -62,7 +63,7 @@ func (f *Form) outputOf(given json.RawMessage) json.RawMessage {
 	if len(output) > maxOutput || !json.Valid(output) || output[0] != '{' {
 		return nil
 	}
-	output, losses := Convert(schema.Prune(output), *f.dialect)
+	output, losses := dialect.Convert(schema.Prune(output), *f.dialect)
 	if losses != nil {
 		return nil
 	}

@@ -1,23 +1,28 @@
-package provider
+// Package request writes what a request to a model has of tools: their list, and the messages
+// that say later which tools there are, as each provider takes them.
+package request
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/mcphybrid/mcphybrid/internal/dialect"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
-// A Form is the JSON in which a provider takes tools and results.
+// A Form is how a request in a format is written: its list of tools, and what it says of
+// tools between the messages.
 type Form struct {
-	name     string
+	format   provider.Format
 	maxTools int  // limit of one list; 0 if none is known
 	searches bool // the host answers the searches of its models: see SearchTool
 	defers   bool // it has a mark for tools that the model finds by a search
 	callers  bool // it can say who may call a tool
 
-	dialect   *Dialect          // of the schemas; nil takes all
+	dialect   *dialect.Dialect  // of the schemas; nil takes all
 	starts    func(c byte) bool // of names; nil takes all
 	typed     bool              // it begins with the type "function"
 	schema    string            // the provider's name for the schema
@@ -26,9 +31,7 @@ type Form struct {
 	examples  string            // the provider's name for examples of arguments; "" if it has none
 	output    string            // the provider's name for the schema of structured content
 	enveloped bool              // all but the type is an object of its own
-	answer    answer            // how it takes results
 	talk      conversation      // how it takes what is new between messages
-	figures   *figures          // what a response took; nil if it never tells
 }
 
 // The forms of the providers. The limits come from their documentation and from
@@ -47,32 +50,28 @@ type Form struct {
 //   - Gemini: names of [A-Za-z_][A-Za-z0-9_.:-]{0,127}, 63 more for older models;
 //     512 tools.
 //
-// [Dialect] has the limits of schemas.
+// Package dialect has the limits of schemas.
 var (
 	OpenAIChat = &Form{
-		name: "openai-chat", maxTools: 128, defers: true, dialect: &OpenAI, starts: text.IsSafeByte, typed: true, schema: "parameters", enveloped: true,
-		answer: answer{media: chatMedium, refers: "name", write: aside}, figures: &chatFigures,
+		format: provider.OpenAIChat, maxTools: 128, defers: true, dialect: &dialect.OpenAI, starts: text.IsSafeByte, typed: true, schema: "parameters", enveloped: true,
 		talk: conversation{write: userText, body: chatBody},
 	}
 	OpenAIResponses = &Form{
-		name: "openai-responses", defers: true, searches: true, callers: true, dialect: &OpenAI, starts: text.IsSafeByte,
+		format: provider.OpenAIResponses, defers: true, searches: true, callers: true, dialect: &dialect.OpenAI, starts: text.IsSafeByte,
 		typed: true, schema: "parameters", strict: strictly("true"), loose: strictly("false"), output: "output_schema",
-		answer: answer{media: inputMedium, write: inputs}, figures: &responsesFigures,
 		talk: conversation{adds: gptAdds, write: developerItems, body: responsesBody},
 	}
-	AnthropicMessages = &Form{
-		name: "anthropic", maxTools: 10_000, defers: true, callers: true, dialect: &Anthropic, starts: text.IsSafeByte, schema: "input_schema", examples: "input_examples",
-		answer: answer{media: block, marks: true, refers: "tool_name", write: blocks}, figures: &messagesFigures,
+	Anthropic = &Form{
+		format: provider.Anthropic, maxTools: 10_000, defers: true, callers: true, dialect: &dialect.Anthropic, starts: text.IsSafeByte, schema: "input_schema", examples: "input_examples",
 		talk: conversation{adds: claudeAdds, removes: true, beta: "inline-tools-2026-09-15", write: systemBlocks, body: messagesBody},
 	}
-	GeminiFunctions = &Form{
-		name: "gemini", maxTools: 512, dialect: &Gemini, starts: startsFunction, schema: "parametersJsonSchema",
-		answer: answer{media: inlineData, marks: true, write: functionResponse}, figures: &geminiFigures,
+	Gemini = &Form{
+		format: provider.Gemini, maxTools: 512, dialect: &dialect.Gemini, starts: startsFunction, schema: "parametersJsonSchema",
 		talk: conversation{write: userPart, body: contentsBody},
 	}
 
 	// MCP has what models read of an element of a tools/list result.
-	MCP = &Form{name: "mcp", schema: "inputSchema", answer: answer{marks: true}, talk: conversation{write: userContent, body: samplingBody}}
+	MCP = &Form{format: provider.MCP, schema: "inputSchema", talk: conversation{write: userContent, body: samplingBody}}
 )
 
 func strictly(value string) []text.Member {
@@ -82,18 +81,18 @@ func strictly(value string) []text.Member {
 // startsFunction reports whether c can begin the name of a Gemini function.
 func startsFunction(c byte) bool { return text.IsSafeByte(c) && c != '-' && (c < '0' || c > '9') }
 
-// Named returns the form of that name.
-func Named(name string) (*Form, error) {
-	for _, f := range []*Form{MCP, OpenAIChat, OpenAIResponses, AnthropicMessages, GeminiFunctions} {
-		if f.name == name {
+// FormOf returns the form of a format.
+func FormOf(format provider.Format) (*Form, error) {
+	for _, f := range []*Form{MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini} {
+		if f.format == format {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no format %q", name)
+	return nil, fmt.Errorf("there is no format %q", string(format))
 }
 
-// Name returns the name of the form.
-func (f *Form) Name() string { return f.name }
+// Format returns the format of the form.
+func (f *Form) Format() provider.Format { return f.format }
 
 // Check returns an error if a list of tools is longer than the provider accepts.
 func (f *Form) Check(tools, deferred int) error {
@@ -101,7 +100,7 @@ func (f *Form) Check(tools, deferred int) error {
 		return nil
 	}
 	if f.maxTools > 0 && tools > f.maxTools {
-		return fmt.Errorf("%s accepts at most %d tools, this list has %d", f.name, f.maxTools, tools)
+		return fmt.Errorf("%s accepts at most %d tools, this list has %d", f.format, f.maxTools, tools)
 	}
 	return nil
 }
@@ -109,16 +108,6 @@ func (f *Form) Check(tools, deferred int) error {
 // accepts reports whether the provider takes a tool with that name.
 func (f *Form) accepts(name string) bool {
 	return f.starts == nil || text.IsSafeName(name) && f.starts(name[0])
-}
-
-// A Tool is a tool as a provider takes it. The root describes the fields.
-type Tool struct {
-	Name        string
-	Description string
-	InputSchema json.RawMessage
-	Deferred    bool
-	JSON        json.RawMessage
-	Losses      []string
 }
 
 // A Described is a tool that can be written in a form.
@@ -145,21 +134,21 @@ const (
 // Tool returns a tool in the form. It fails if the tool is deferred and the provider has no
 // mark for that, if the provider does not accept the name, or if the schema is not a JSON
 // object.
-func (f *Form) Tool(d Described, in Listing) (Tool, error) {
+func (f *Form) Tool(d Described, in Listing) (provider.Tool, error) {
 	name, description, input := d.Name(), d.Description(), text.Compact(d.InputSchema())
 	deferred := in == Deferred
 	switch {
 	case deferred && !f.defers:
-		return Tool{}, fmt.Errorf("the format %s can't defer tools", f.name)
+		return provider.Tool{}, fmt.Errorf("the format %s can't defer tools", f.format)
 	case !json.Valid(input) || input[0] != '{':
-		return Tool{}, fmt.Errorf("tool %q: the input schema is not a JSON object", name)
+		return provider.Tool{}, fmt.Errorf("tool %q: the input schema is not a JSON object", name)
 	case !f.accepts(name):
-		return Tool{}, fmt.Errorf("tool %q has a name that %s does not accept", text.Line(name, text.MaxName), f.name)
+		return provider.Tool{}, fmt.Errorf("tool %q has a name that %s does not accept", text.Line(name, text.MaxName), f.format)
 	}
-	t := Tool{Name: name, Description: description, Deferred: deferred}
+	t := provider.Tool{Name: name, Description: description, Deferred: deferred}
 	input = schema.Prune(input)
 	if f.dialect != nil {
-		input, t.Losses = Convert(input, *f.dialect)
+		input, t.Losses = dialect.Convert(input, *f.dialect)
 		input = schema.Prune(input) // what led to a definition may have gone
 	}
 	var further []text.Member
@@ -173,7 +162,7 @@ func (f *Form) Tool(d Described, in Listing) (Tool, error) {
 			t.Losses = append(t.Losses, loss)
 		}
 	}
-	if f.strict != nil && isStrict(input) {
+	if f.strict != nil && dialect.IsStrict(input) {
 		further = append(further, f.strict...)
 	} else {
 		further = append(further, f.loose...)
@@ -204,7 +193,7 @@ func (f *Form) Tool(d Described, in Listing) (Tool, error) {
 
 // WithCallers returns a tool that these may call, as the provider names them. If the
 // provider has no such names, it returns t.
-func (f *Form) WithCallers(t Tool, callers []string) Tool {
+func (f *Form) WithCallers(t provider.Tool, callers []string) provider.Tool {
 	if f.callers {
 		member := text.JoinMembers([]text.Member{{Name: "allowed_callers", Value: raw(callers)}})
 		t.JSON = json.RawMessage(strings.TrimSuffix(string(t.JSON), "}") + "," + string(member[1:]))

@@ -1,4 +1,4 @@
-package provider
+package dialect
 
 import (
 	"encoding/json"
@@ -89,19 +89,19 @@ func TestIsStrict(t *testing.T) {
 		{"too many characters", closed("a", `{"type":"string","const":"`+strings.Repeat("x", maxStrictCharacters)+`"}`), false},
 	} {
 		require.True(t, json.Valid([]byte(test.schema)), test.schema)
-		assert.Equal(t, test.want, isStrict(json.RawMessage(test.schema)), "%s: %.500s", test.name, test.schema)
+		assert.Equal(t, test.want, IsStrict(json.RawMessage(test.schema)), "%s: %.500s", test.name, test.schema)
 	}
 	// Keywords that are fine elsewhere, each of which some model refuses in a strict schema.
 	for _, keyword := range []string{
 		`"default":"a"`, `"pattern":"^a$"`, `"format":"date"`, `"minLength":1`, `"maxLength":9`, `"examples":["a"]`, `"x-order":1`, `"not":{"type":"null"}`, `"allOf":[{"type":"string"}]`, `"nullable":true`,
 	} {
-		assert.False(t, isStrict(json.RawMessage(closed("a", `{"type":"string",`+keyword+`}`))), keyword)
+		assert.False(t, IsStrict(json.RawMessage(closed("a", `{"type":"string",`+keyword+`}`))), keyword)
 	}
 	for _, keyword := range []string{`"minimum":1`, `"multipleOf":2`, `"exclusiveMaximum":5`} {
-		assert.False(t, isStrict(json.RawMessage(closed("a", `{"type":"integer",`+keyword+`}`))), keyword)
+		assert.False(t, IsStrict(json.RawMessage(closed("a", `{"type":"integer",`+keyword+`}`))), keyword)
 	}
 	for _, keyword := range []string{`"minItems":1`, `"maxItems":5`, `"uniqueItems":true`, `"prefixItems":[{"type":"string"}]`} {
-		assert.False(t, isStrict(json.RawMessage(closed("a", `{"type":"array","items":{"type":"string"},`+keyword+`}`))), keyword)
+		assert.False(t, IsStrict(json.RawMessage(closed("a", `{"type":"array","items":{"type":"string"},`+keyword+`}`))), keyword)
 	}
 }
 
@@ -119,7 +119,7 @@ func FuzzIsStrict(f *testing.F) {
 			return
 		}
 		converted, _ := convert(t, openAI, given)
-		if isStrict(json.RawMessage(converted)) {
+		if IsStrict(json.RawMessage(converted)) {
 			again, losses := convert(t, openAI, converted)
 			require.Equal(t, converted, again)
 			require.Empty(t, losses)
@@ -134,9 +134,9 @@ func TestIsStrictEnds(t *testing.T) {
 		double += fmt.Sprintf(`"a%d":{"type":"object","properties":{"x":{"$ref":"#/$defs/a%d"},"y":{"$ref":"#/$defs/a%d"}},"required":["x","y"],"additionalProperties":false},`, i, i+1, i+1)
 	}
 	double += `"a60":{"type":"string"}}}`
-	mcptest.Quick(t, 5*1e9, func() { assert.False(t, isStrict(json.RawMessage(double))) })
+	mcptest.Quick(t, 5*1e9, func() { assert.False(t, IsStrict(json.RawMessage(double))) })
 	for name, given := range hostileSchemas() {
 		converted, _ := Convert(json.RawMessage(given), OpenAI)
-		mcptest.Quick(t, 5*1e9, func() { isStrict(converted) }, name)
+		mcptest.Quick(t, 5*1e9, func() { IsStrict(converted) }, name)
 	}
 }

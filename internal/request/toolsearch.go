@@ -1,9 +1,10 @@
-package provider
+package request
 
 import (
 	"encoding/json"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // OpenAI's responses have a search of their own, tool_search. With the execution "client"
@@ -25,8 +26,8 @@ import (
 func (f *Form) Searches() bool { return f.searches }
 
 // SearchTool returns the element of the list that lets the model search by a tool.
-func (f *Form) SearchTool(d Described) Tool {
-	t := Tool{Name: "tool_search", Description: d.Description(), InputSchema: text.Compact(d.InputSchema())}
+func (f *Form) SearchTool(d Described) provider.Tool {
+	t := provider.Tool{Name: "tool_search", Description: d.Description(), InputSchema: text.Compact(d.InputSchema())}
 	t.JSON = text.JoinMembers([]text.Member{
 		{Name: "type", Value: text.Quote(t.Name)},
 		{Name: "execution", Value: text.Quote("client")},
