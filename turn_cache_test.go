@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/modeltest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/require"
 )
 
@@ -35,7 +36,7 @@ func (b *billed) say(message string, args ...any) {
 
 // send makes a request and returns what it was billed.
 func (b *billed) send() modeltest.Bill {
-	turn := turnOf(b.t, b.s, FormatAnthropic, "claude-opus-5-5")
+	turn := turnOf(b.t, b.s, provider.Anthropic, "claude-opus-5-5")
 	b.messages = append(b.messages, turn.Append...)
 	body := turn.Body("You help.", b.messages)
 	body["model"], body["max_tokens"] = "claude-opus-5-5", 100
@@ -50,14 +51,9 @@ func (b *billed) send() modeltest.Bill {
 	return bills[len(bills)-1]
 }
 
-// Breaks README.md:89 "No request loses the provider's cache." and docs/sessions.md:47 "So the
-// provider's cache stays valid": what one Turn appends may have any number of tool_addition
-// blocks. Anthropic looks back 20 blocks from a breakpoint for what it has cached, as
-// internal/billing/rules.go:19 says. Behind more than that, the only entry left is that of the
-// system prompt: the provider reads the whole conversation anew. Default options. Cause:
-// internal/provider/conversation.go, systemBlocks and messagesBody, which sets no mark where the
-// request before ended (three of four marks are used).
-func TestBreakManyAdditionsLoseTheCache(t *testing.T) {
+// Anthropic looks back 20 blocks from a mark for what it has cached. A request may have more
+// than that behind the end of the one before: tools that come at once, or calls of one answer.
+func TestTurnKeepsTheCacheOverManyBlocks(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long ", 2_000)
 	t.Run("a late server", func(t *testing.T) {
@@ -100,7 +96,7 @@ func TestBreakManyAdditionsLoseTheCache(t *testing.T) {
 		bill := b.send()
 		require.False(t, bill.Lost, "%+v", bill)
 	})
-	t.Run("eleven calls at once", func(t *testing.T) { // the model's doing, and Body has a mark left
+	t.Run("eleven calls at once", func(t *testing.T) {
 		m, _ := newTestManager(t, nil)
 		require.NoError(t, m.AddTools("a", mcptest.Chores("a", 5)...))
 		require.NoError(t, m.AddTools("b", mcptest.Chores("b", 5)...))
