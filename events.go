@@ -25,6 +25,7 @@ const (
 	EventRead     EventKind = "read"     // a resource was read or a prompt was got, with or without success
 	EventFull     EventKind = "full"     // tools stay deferred, because the list has no room: see ListOptions
 	EventBegin    EventKind = "begin"    // the first Turn of a conversation chose its Disclosure
+	EventWaiting  EventKind = "waiting"  // the model can't get tools until Compact: those of Turn.Waiting that the Turn before had not
 
 	// EventCacheLost means that a request read less from the provider's cache than the
 	// request before it had left there: see [Session.CountUsage].
@@ -39,7 +40,7 @@ const (
 type Event struct {
 	Kind    EventKind
 	Session *Session      // nil for what happened to a server
-	Tools   []string      // registered names of the tools called, found, activated, dropped, changed or without room
+	Tools   []string      // registered names of the tools called, found, activated, dropped, changed, waiting or without room
 	Server  string        // server of the called tool or of what was read, or "" if that is unknown; what it happened to
 	State   State         // what the server entered
 	Query   string        // query of a search; URI of a resource; name of a prompt
@@ -76,8 +77,8 @@ func (s *scope) tell(e Event) {
 }
 
 // LogEvents returns a function for [Options.OnEvent] that logs each event: at
-// level, or as a warning if it has an error or is an [EventCacheLost]. It does not log
-// what tools answer.
+// level, or as a warning if it has an error or is an [EventCacheLost] or an
+// [EventWaiting]. It does not log what tools answer.
 func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 	return func(e Event) {
 		level := level
@@ -102,6 +103,9 @@ func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 			if e.Loss.Miss != "" {
 				attrs = append(attrs, slog.String("miss", e.Loss.Miss))
 			}
+		}
+		if e.Kind == EventWaiting {
+			level = slog.LevelWarn
 		}
 		if e.Took > 0 {
 			attrs = append(attrs, slog.Duration("took", e.Took))
