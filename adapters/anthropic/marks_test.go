@@ -2,6 +2,7 @@ package mcpanthropic_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,13 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Breaks adapters/anthropic/README.md:52-53: "The adapter sets it behind
-// the tools, behind the system prompt and at the last message, unless the parameters have one
-// already." The host's own mark on its system prompt is taken away where the session has no
-// sections, as with up to 40 short tools: then nothing of the request is cached, where the SDK's
-// own runner would cache the system prompt and the tools. Cause: turns.go, prepare, the else branch that
-// copies the mark of sections, which is empty if the host marks by itself.
-func TestBreakHostsMarkStays(t *testing.T) {
+// The host's own mark stays, also where the session has no sections.
+func TestHostsMarkStays(t *testing.T) {
 	t.Parallel()
 	mgr := mcphybrid.NewManager(nil)
 	defer mgr.Close()
@@ -54,44 +50,8 @@ func TestBreakHostsMarkStays(t *testing.T) {
 	}
 }
 
-// Breaks adapters/anthropic/README.md:49-50, "models that check what stands before their thinking do not refuse a request", and turns.go:148,
-// that what the session tells is "told where it may stand". A host may end its messages with one of the
-// system, which the API takes behind one of the user (NewBetaSystemMessage of the SDK). What the
-// session tells then stands behind it, and the API refuses two in a row. Cause: turns.go, turn looks
-// for answers alone.
-func TestBreakHostsSystemMessage(t *testing.T) {
-	t.Parallel()
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1}})
-	defer mgr.Close()
-	require.NoError(t, mgr.AddTools("a", oddTool("find", "Finds it."), oddTool("lose", "Loses it.")))
-	model := modeltest.Model(func(_ modeltest.Request, err error) (modeltest.Step, error) { return modeltest.Step{Say: "Hi."}, err })
-	srv := httptest.NewServer(&modeltest.Prefix{Next: model})
-	defer srv.Close()
-	client := anthropic.NewClient(option.WithBaseURL(srv.URL), option.WithAPIKey("none"), option.WithMaxRetries(0))
-	s := mgr.NewSession(nil)
-	var messages []anthropic.BetaMessageParam
-	run := func(more ...anthropic.BetaMessageParam) error {
-		r := mcpanthropic.NewToolRunner(&client, s, anthropic.BetaToolRunnerParams{BetaMessageNewParams: anthropic.BetaMessageNewParams{
-			Model: newModel, MaxTokens: 1000, Messages: append(messages, more...),
-		}})
-		_, err := r.RunToCompletion(t.Context())
-		messages = r.Messages()
-		return err
-	}
-	var now anthropic.BetaMessageParam
-	require.NoError(t, json.Unmarshal([]byte(`{"role":"system","content":[{"type":"text","text":"It is noon."}]}`), &now))
-	hello := anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("Hello."))
-	require.NoError(t, run(hello, now), "the API takes it")
-	require.NoError(t, mgr.AddTools("late", oddTool("brew", "Brews tea.")))
-	require.NoError(t, run(hello, now))
-}
-
-// Breaks adapters/anthropic/README.md:52-53, as above: the host has set no mark, but one of the
-// model's earlier calls has an argument of that name, as tools do that upload files. The
-// adapter then sets no mark in the whole run, and Anthropic caches nothing of it. Cause:
-// turns.go, marked, which looks for "cache_control": in all of the JSON. internal/modeltest/breakpoints.go knows that
-// arguments may have it.
-func TestBreakArgumentCalledCacheControl(t *testing.T) {
+// An argument of that name in an earlier call is no mark of the host's.
+func TestArgumentCalledCacheControl(t *testing.T) {
 	t.Parallel()
 	mgr := mcphybrid.NewManager(nil)
 	defer mgr.Close()
@@ -118,5 +78,65 @@ func TestBreakArgumentCalledCacheControl(t *testing.T) {
 		}}).RunToCompletion(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, marks, strings.Count(body, `"cache_control":{"type":"ephemeral"}`), argument)
+	}
+}
+
+// The cache is kept behind more calls in one answer than Anthropic looks back, and the mark for
+// that is in no later request nor in the messages of the host.
+func TestManyCallsKeepTheCache(t *testing.T) {
+	t.Parallel()
+	for _, streams := range []bool{false, true} {
+		mgr := mcphybrid.NewManager(nil)
+		defer mgr.Close()
+		require.NoError(t, mgr.AddTools("a", oddTool("find", "Finds it.")))
+		require.NoError(t, mgr.AddTools("b", oddTool("find", "Finds it too.")))
+		asked := false
+		caches := &modeltest.Caches{Next: func(got modeltest.Request, err error) (modeltest.Step, error) {
+			if asked = !asked; !asked {
+				return modeltest.Step{Say: "Done."}, err
+			}
+			var st modeltest.Step
+			for i := range 11 {
+				st.Calls = append(st.Calls, modeltest.Call{ID: fmt.Sprint(len(got.Messages), "_", i), Name: "mcp_a__find", Arguments: `{"z":1}`})
+			}
+			return st, err
+		}}
+		prefix := &modeltest.Prefix{Next: caches}
+		var bodies []string
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			raw, _ := io.ReadAll(r.Body)
+			bodies = append(bodies, string(raw))
+			r.Body = io.NopCloser(strings.NewReader(string(raw)))
+			prefix.ServeHTTP(w, r)
+		}))
+		defer srv.Close()
+		client := anthropic.NewClient(option.WithBaseURL(srv.URL), option.WithAPIKey("none"), option.WithMaxRetries(0))
+		s := mgr.NewSession(nil)
+		var messages []anthropic.BetaMessageParam
+		for range 3 {
+			messages = append(messages, anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock(strings.Repeat("<long> ", 2_000))))
+			params := anthropic.BetaToolRunnerParams{BetaMessageNewParams: anthropic.BetaMessageNewParams{Model: newModel, MaxTokens: 1000, Messages: messages}}
+			if streams {
+				r := mcpanthropic.NewToolRunnerStreaming(&client, s, params)
+				for _, err := range r.All(t.Context()) {
+					require.NoError(t, err)
+				}
+				messages = r.Messages()
+			} else {
+				r := mcpanthropic.NewToolRunner(&client, s, params)
+				_, err := r.RunToCompletion(t.Context())
+				require.NoError(t, err)
+				messages = r.Messages()
+			}
+			raw, err := json.Marshal(messages)
+			require.NoError(t, err)
+			require.NotContains(t, string(raw), "cache_control")
+		}
+		require.NoError(t, prefix.Wrong())
+		require.Zero(t, caches.Lost(), "%+v", caches.Bills())
+		require.Len(t, bodies, 6)
+		for i, body := range bodies {
+			require.Equal(t, 2+i%2, strings.Count(body, `"cache_control":{"type":"ephemeral"}`), "there are no sections")
+		}
 	}
 }
