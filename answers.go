@@ -166,20 +166,6 @@ func parseSearchArguments(args json.RawMessage, standard int, required bool) (qu
 	return in.Query, int(math.Max(math.MinInt32, math.Min(math.MaxInt32, *in.MaxResults))), nil
 }
 
-// SkillsSection returns the prompt section that lists the skills by name and
-// description, as XML. If they exceed [SkillListingOptions.Max] or
-// [SkillListingOptions.MaxTokens], it says how many there are and how to search for them.
-// It is "" without skills. It only grows at its end, until [Session.Compact].
-func (s *Session) SkillsSection() string {
-	var parts []string
-	for _, e := range s.show() {
-		if e.section == skillText {
-			parts = append(parts, e.offer.skills.section())
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
 // answerSkillSearch searches for skills and answers with them.
 func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)

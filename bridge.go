@@ -14,6 +14,19 @@ import (
 // A BridgeTool is one tool of an MCP server as a callable Go value. It is
 // immutable and may be used concurrently. Compare tools by name, not by pointer:
 // a [Registry] may get several copies of one tool.
+//
+// A server can say in a tool's _meta how clients should offer it:
+//
+//	{"name": "edit_file", …, "_meta": {
+//		"anthropic/alwaysLoad": true,
+//		"anthropic/searchHint": "patch change",
+//		"mcphybrid/needs": ["read_file"]}}
+//
+// The first asks for the tool to be inline: up to five such tools of a server rank
+// before all others except pins, and count towards the limits on inline tools. The
+// second has further words by which a search finds it. Published clients understand
+// these two as well. The third names other tools of the server that this one needs, by
+// their own names, at most 32: see [Options.Needs].
 type BridgeTool struct {
 	name    string // registered
 	def     *definition

@@ -125,7 +125,7 @@ func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
 		return kept.owner, kept.def.names()
 	}
 	of, t = s.scope.keeper.absent(name)
-	if of == nil || !v.rights.Permit(t) || !s.scope.opts.Access.permits(t) || !s.scope.keeper.permits(of, t) {
+	if of == nil || !v.rights.Permit(t) || !rules.Access(s.scope.opts.Access).Permits(t) || !s.scope.keeper.permits(of, t) {
 		return nil, t
 	}
 	return of, t

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -23,7 +24,7 @@ import (
 // withMeta returns an echo tool with the given needs in its _meta.
 func withMeta(name string, needs any) mcpserver.ServerTool {
 	t := echoTool(name, "Does the chore "+name)
-	t.Tool.Meta = mcp.NewMetaFromMap(map[string]any{NeedsKey: needs})
+	t.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"mcphybrid/needs": needs})
 	return t
 }
 
@@ -347,7 +348,7 @@ func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
 		m, _ := newTestManager(t, &opts)
 		require.NoError(t, m.AddTools("fs", tools...))
 		m.ActivateTools(active)
-		for i, h := range m.Default().SearchWith("edit", so) {
+		for i, h := range m.Default().Find(context.Background(), "edit", so).Hits {
 			if h.NeededBy == nil {
 				assert.Positive(t, h.Score)
 				hits = append(hits, hit{h.Tool.OriginalName(), ""})

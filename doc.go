@@ -146,7 +146,9 @@
 //
 // # Other packages
 //
-// Package [github.com/mcphybrid/mcphybrid/search] ranks by words, and package
+// Package [github.com/mcphybrid/mcphybrid/provider] describes tools, results and usage as
+// model providers take and report them. Package
+// [github.com/mcphybrid/mcphybrid/search] ranks by words, and package
 // [github.com/mcphybrid/mcphybrid/vector] by meaning. Package
 // [github.com/mcphybrid/mcphybrid/debug] serves pages that show what a Manager
 // does.

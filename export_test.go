@@ -60,7 +60,7 @@ func exportTool(t Tool, f provider.Format, deferLoading bool) (provider.Tool, er
 }
 
 func bridgeTool(t testing.TB, raw string) *BridgeTool {
-	d, err := parseDefinition("s", json.RawMessage(raw), DefaultMaxDefinition)
+	d, err := parseDefinition("s", json.RawMessage(raw), defaultMaxDefinition)
 	require.NoError(t, err, raw)
 	return &BridgeTool{name: names.Alone("s", "").Name(d.Own), def: d}
 }

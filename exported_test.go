@@ -9,6 +9,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
 	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -31,8 +32,8 @@ var (
 // A Recorder is a vector store that records the changes it is asked for.
 type Recorder = recordingStore
 
-// NewTestStore returns a Store in memory.
-func NewTestStore() Store { return new(mcptest.Store) }
+// NewTestStore returns a document in memory.
+func NewTestStore() store.Document { return new(mcptest.Store) }
 
 // NewConcepts returns an embedder that calls embed before it embeds.
 func NewConcepts(embed func(context.Context) error) *concepts {

@@ -197,7 +197,7 @@ func TestModelsReadPrunedSchemas(t *testing.T) {
 	snapshot, err := m.Snapshot(0)
 	require.NoError(t, err)
 	for _, t := range snapshot.Tools() {
-		shown += t.Schema(10_000)
+		shown += t.Definition.Schema(10_000)
 	}
 	assert.Contains(t, shown, "unused")
 	assert.Contains(t, shown, "draft-07")

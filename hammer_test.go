@@ -41,7 +41,7 @@ func hammer(t *testing.T, d Disclosure) {
 			e.Session.Tools()
 			e.Session.Save()
 			e.Session.ActivateToolIfDeferred("mcp_s1__tool_007")
-			m.ServerStats()
+			m.Servers()
 			m.Problems()
 		})})
 	reg := NewRegistry()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/result"
-	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
@@ -258,7 +257,7 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 	s.mu.Lock()
 	kept := s.pages.kept
 	s.mu.Unlock()
-	text, ok := kept.Text(in.ID, saved.PartsOf(s.scope.opts.StateParts).Text)
+	text, ok := kept.Text(in.ID, s.scope.parts.Text)
 	if !ok {
 		return mcp.NewToolResultError(words.NoPage(in.ID))
 	}

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/words"
 
@@ -50,7 +50,7 @@ func TestPromptGolden(t *testing.T) {
 	section("server down", textRefused("mcp_x__y", "called", ErrServerDown, true, time.Time{}))
 	section("another error", textRefused("mcp_x__y", "called", errors.New("line one\nline two"), true, time.Time{}))
 
-	section("override block", hints.Block([]hints.Noted{{Tool: "mcp_x__y", Hints: hints.Hints{
+	section("override block", overrideBlock([]noted{{"mcp_x__y", hints.Hints{
 		Preconditions: []string{"Log in"}, AntiPatterns: []string{"Drafts"}, ChainsWith: []string{"mcp_x__z"}, OutputShape: "A list of ids",
 	}}}))
 

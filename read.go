@@ -28,7 +28,7 @@ func (s *partition) resources(sc *scope) *resources.View {
 		return nil
 	}}
 	v.BarURI = func(of any, t rules.Tool) error {
-		if !sc.opts.Access.permits(t) || !sc.keeper.permits(of.(*owner), t) {
+		if !rules.Access(sc.opts.Access).Permits(t) || !sc.keeper.permits(of.(*owner), t) {
 			return ErrNotPermitted
 		}
 		return v.Bar(t)

@@ -116,7 +116,7 @@ func (s *Session) Save() json.RawMessage {
 	for _, c := range v.catalogs {
 		state.Catalog += c.fingerprint()
 	}
-	return state.JSON(s.scope.opts.MaxState, saved.PartsOf(s.scope.opts.StateParts))
+	return state.JSON(s.scope.opts.MaxState, s.scope.parts)
 }
 
 // stateLocked returns the saved form of the session. The caller holds mu.

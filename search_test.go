@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -176,7 +177,7 @@ func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 	m := searchManager(t, Options{})
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
 		m := searchManager(t, Options{Search: RankingOptions{Ranker: ranker}})
-		us := m.Default().SearchWith("create repository", SearchOptions{Limit: 3, Servers: []string{"*-us"}})
+		us := m.Default().Find(context.Background(), "create repository", SearchOptions{Limit: 3, Servers: []string{"*-us"}}).Hits
 		assert.Equal(t, "mcp_git_us__create_repository", us[0].Tool.name)
 		for _, h := range us {
 			assert.Equal(t, "git-us", h.Tool.Server())
@@ -185,7 +186,7 @@ func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 		assert.Equal(t, "mcp_git_us__create_repository", s.Search("create repository", 1)[0].Tool.name)
 	}
 	assert.Len(t, m.Search("repository", 0), 5)
-	assert.Empty(t, m.Default().SearchWith("repository", SearchOptions{Servers: []string{"tracker"}}))
+	assert.Empty(t, m.Default().Find(context.Background(), "repository", SearchOptions{Servers: []string{"tracker"}}).Hits)
 }
 
 // However many tools of a server match a query, it leaves room for others.
@@ -206,8 +207,8 @@ func TestSearchServerLimit(t *testing.T) {
 			return names
 		}
 		assert.ElementsMatch(t, []string{"flood", "flood", "disk", "disk"}, servers(m.Search("read a file", 0)), ranker)
-		assert.ElementsMatch(t, []string{"flood", "disk"}, servers(m.Default().SearchWith("read a file", SearchOptions{ServerLimit: 1})), ranker)
-		assert.Equal(t, []string{"flood", "flood", "flood", "flood", "flood"}, servers(m.Default().SearchWith("read a file", SearchOptions{ServerLimit: -1})), ranker)
+		assert.ElementsMatch(t, []string{"flood", "disk"}, servers(m.Default().Find(context.Background(), "read a file", SearchOptions{ServerLimit: 1}).Hits), ranker)
+		assert.Equal(t, []string{"flood", "flood", "flood", "flood", "flood"}, servers(m.Default().Find(context.Background(), "read a file", SearchOptions{ServerLimit: -1}).Hits), ranker)
 	}
 }
 

@@ -48,8 +48,10 @@ func (s *Session) SearchSection() string {
 }
 
 // PromptSections returns the sections to append to a system prompt:
-// [Session.InlineSection], [Session.SearchSection] in search mode, and
-// [Session.SkillsSection] if there are skills. A blank line precedes each. It
+// [Session.InlineSection], [Session.SearchSection] in search mode, and a section
+// that lists the skills, if there are any, by name and description, as XML. If these exceed
+// [SkillListingOptions], it says how many there are and how to search for them. A blank line
+// precedes each section. It
 // returns "" for a mode other than [PromptFull], and without tools and skills.
 //
 // Equal catalogs and skills give equal bytes. Later calls return the same text,

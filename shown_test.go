@@ -13,6 +13,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -51,11 +52,11 @@ type walk struct {
 
 func newWalk(t *testing.T, seed uint64, d Disclosure) *walk {
 	list := ListOptions{Max: []int{0, 12}[seed%2]} // half of the walks fill the list
-	var store PartStore
+	var parts store.Parts
 	if seed%4 < 2 {
-		store = new(partMap)
+		parts = new(partMap)
 	}
-	m, _ := newTestManager(t, &Options{StateParts: store, Prompt: PromptOptions{ListInline: seed%3 == 1}, Tokens: counters[seed%3], Inline: InlineOptions{Max: 8}, List: list, MaxResult: 200, Active: ActiveOptions{Max: 5, Turns: 3}, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
+	m, _ := newTestManager(t, &Options{StateParts: parts, Prompt: PromptOptions{ListInline: seed%3 == 1}, Tokens: counters[seed%3], Inline: InlineOptions{Max: 8}, List: list, MaxResult: 200, Active: ActiveOptions{Max: 5, Turns: 3}, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
 	w := &walk{t: t, random: rand.New(rand.NewPCG(seed, uint64(d))), m: m, opts: SessionOptions{Disclosure: d}, servers: 2}
 	w.s = m.NewSession(&w.opts)
 	return w

@@ -305,10 +305,10 @@ func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillO
 // [Options.Access] denies it.
 type SkillListingOptions struct {
 	// Max is the largest number of skills that are listed. It defaults to
-	// [DefaultMaxInlineSkills].
+	// 60 ([DefaultMaxInlineSkills]).
 	Max int
 
 	// MaxTokens is the largest number of tokens of the section, estimated as a
-	// quarter of its characters. It defaults to [DefaultMaxSkillTokens].
+	// quarter of its characters. It defaults to 5,000 ([DefaultMaxSkillTokens]).
 	MaxTokens int
 }

@@ -139,7 +139,7 @@ func (r *restorer) report(name string) {
 
 // permits reports whether the session may use a tool that may not be here.
 func (r *restorer) permits(t rules.Tool) bool {
-	return r.v.rights.Permit(t) && r.s.scope.opts.Access.permits(t)
+	return r.v.rights.Permit(t) && rules.Access(r.s.scope.opts.Access).Permits(t)
 }
 
 // read reads the tools and the items of a state.
@@ -240,7 +240,7 @@ func (r *restorer) begin(state *saved.State) error {
 	}
 	o, w := r.v.opening(), saver{isGone: func(*BridgeTool) bool { return false }} // all are in the catalogs
 	if w.save(o.items, o); len(o.items) == 0 || w.state.Key() != state.Opening {
-		return state.Whole(saved.PartsOf(r.s.scope.opts.StateParts))
+		return state.Whole(r.s.scope.parts)
 	}
 	if err := state.Begin(saved.Opening{Tools: w.state.Tools}); err != nil {
 		return err
@@ -297,7 +297,7 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	if there != nil && t.Is(there.def.Raw) {
 		return there, nil
 	}
-	if err := state.Load(&t, saved.PartsOf(sc.opts.StateParts)); err != nil {
+	if err := state.Load(&t, sc.parts); err != nil {
 		return nil, err
 	}
 	if t.Definition != nil {
@@ -432,7 +432,7 @@ func (r *restorer) offer(servers []saved.Server) *itemOffer {
 func (m *Manager) AwaitServers(ctx context.Context, state json.RawMessage) error {
 	parsed, err := m.parseState(state)
 	if err == nil {
-		err = parsed.Whole(saved.PartsOf(m.opts.StateParts))
+		err = parsed.Whole(m.parts)
 	}
 	if err != nil {
 		return err

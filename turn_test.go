@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -97,15 +98,15 @@ func (d *dialogue) run() {
 func newDialogue(t *testing.T, seed uint64, f provider.Format, model string, disclosure Disclosure) *dialogue {
 	d := &dialogue{t: t, random: rand.New(rand.NewPCG(seed, 30)), format: f, model: model, opts: SessionOptions{Disclosure: disclosure}, inserts: seed/9%2 == 1}
 	most := []int{2, 12, 40}[seed/18%3]
-	var parts PartStore
+	var parts store.Parts
 	if seed%4 == 1 {
 		parts = new(partMap)
 	}
 	trust := []TrustPolicy{TrustWarn, TrustQuarantine}[seed/5%2]
-	store := new(mcptest.Store)
+	doc := new(mcptest.Store)
 	for i := range d.replicas {
 		d.replicas[i], _ = newTestManager(t, &Options{
-			Inline: InlineOptions{Max: most}, StateParts: parts, Trust: trust, TrustStore: store, MaxResult: 100, Active: ActiveOptions{Max: 4, Turns: 3},
+			Inline: InlineOptions{Max: most}, StateParts: parts, Trust: trust, TrustStore: doc, MaxResult: 100, Active: ActiveOptions{Max: 4, Turns: 3},
 			Prompt: PromptOptions{ListInline: seed/6%2 == 1}, SkillListing: SkillListingOptions{Max: 4},
 			Rules: []Rule{{Name: "brief", Patterns: []string{"*_003"}, Action: RuleSummarize}},
 		})
@@ -553,9 +554,9 @@ func TestTurnTakesToolsBack(t *testing.T) {
 // a definition that was trusted once, and with no other.
 func TestTurnRestoresWhatWasTrusted(t *testing.T) {
 	t.Parallel()
-	store := new(mcptest.Store)
+	doc := new(mcptest.Store)
 	replica := func(description string) *Manager {
-		m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: store, Servers: []ServerConfig{serving("git", echoTool("log", description))}})
+		m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: doc, Servers: []ServerConfig{serving("git", echoTool("log", description))}})
 		require.NoError(t, m.Start(t.Context()))
 		return m
 	}

@@ -145,8 +145,8 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 	case 9:
 		st := s.Stats()
 		st.Usage.Latency = 0
-		fmt.Fprintf(&b, "%+v %v %v\n", st, u.Servers(), s.Explain("send", name))
-		for _, st := range u.ServerStats() {
+		fmt.Fprintf(&b, "%+v %v %+v\n", st, s.Explain("send", name), figuresOf(u))
+		for _, st := range u.Servers() {
 			st.Usage.Latency = 0
 			fmt.Fprintf(&b, "%+v\n", st)
 		}
@@ -156,9 +156,7 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 		}
 	case 11:
 		fmt.Fprintln(&b, u.Problems())
-		for _, m := range u.Marks() {
-			fmt.Fprintln(&b, m.Tool.Name(), m.Marks)
-		}
+		fmt.Fprintln(&b, u.Marks())
 	case 12:
 		state := s.Save()
 		restored, changed, err := u.RestoreSession(state, &SessionOptions{Disclosure: s.asked.disclosure})
@@ -328,7 +326,7 @@ func TestUsersHammer(t *testing.T) {
 	assert.Empty(t, m.users)
 	assert.NoError(t, check(m))
 	calls := 0
-	for _, st := range m.ServerStats() {
+	for _, st := range m.Servers() {
 		calls += st.Usage.Calls
 	}
 	assert.Equal(t, 8*25*2*5, calls, "of the system's tools")
