@@ -7,8 +7,8 @@ import (
 )
 
 // LogEvents returns a function for [Options.OnEvent] that logs each event: at
-// level, or as a warning if it has an error or is an [EventCacheLost]. It does not log
-// what tools answer.
+// level, or as a warning if it has an error or is an [EventCacheLost] or an
+// [EventWaiting]. It does not log what tools answer.
 func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 	return func(e Event) {
 		level := level
@@ -33,6 +33,9 @@ func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 			if e.Loss.Miss != "" {
 				attrs = append(attrs, slog.String("miss", e.Loss.Miss))
 			}
+		}
+		if e.Kind == EventWaiting {
+			level = slog.LevelWarn
 		}
 		if e.Took > 0 {
 			attrs = append(attrs, slog.Duration("took", e.Took))

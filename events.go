@@ -13,6 +13,7 @@ const (
 	EventRead     EventKind = "read"     // a resource was read or a prompt was got, with or without success
 	EventFull     EventKind = "full"     // tools stay deferred, because the list has no room: see ListOptions
 	EventBegin    EventKind = "begin"    // the first Turn of a conversation chose its Disclosure
+	EventWaiting  EventKind = "waiting"  // the model can't get tools until Compact: those of Turn.Waiting that the Turn before had not
 
 	// EventCacheLost means that a request read less from the provider's cache than the
 	// request before it had left there: see [Session.CountUsage].
@@ -27,7 +28,7 @@ const (
 type Event struct {
 	Kind    EventKind
 	Session *Session      // nil for what happened to a server
-	Tools   []string      // registered names of the tools called, found, activated, dropped, changed or without room
+	Tools   []string      // registered names of the tools called, found, activated, dropped, changed, waiting or without room
 	Server  string        // server of the called tool or of what was read, or "" if that is unknown; what it happened to
 	State   State         // what the server entered
 	Query   string        // query of a search; URI of a resource; name of a prompt

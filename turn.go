@@ -41,7 +41,7 @@ type Turn struct {
 	// Waiting has the registered names of tools that came after the beginning and that
 	// the model can neither see nor find, since the list of tools has neither them nor a
 	// tool that calls others. They are there after the next [Session.Compact]. It is nil
-	// unless no tool was deferred at the beginning.
+	// unless no tool was deferred at the beginning. An [EventWaiting] tells of each once.
 	Waiting []string
 
 	// Betas are what Anthropic wants to read in the header anthropic-beta, or nil.
@@ -77,7 +77,8 @@ type Insert struct {
 // system prompt, which is the host's followed by System, the tools, and the conversation,
 // to which Append was appended. The host adds the others, such as the model. For Anthropic
 // there are marks of what to cache, behind the tools, the system prompt and the last
-// message.
+// message, and where the request before ended, if that is 20 blocks back or more. A message
+// with that mark is a copy. If the host marks a message, it gets none.
 func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 	return t.form.Body(system+t.System, t.Tools, t.first, messages)
 }
@@ -89,6 +90,7 @@ type turns struct {
 	told int32 // how many items the conversation has, those of the beginning included
 
 	inserts []insert // of the Turns that had news, if the host keeps the conversation elsewhere
+	waiting []string // names that waited at the last Turn
 
 	begun bool // there was a Turn since the last Compact: the beginning is fixed
 	bare  bool // ByBridge without tools that search and call: nothing was deferred
@@ -149,9 +151,10 @@ func (t turns) removes() bool { return t.begun && t.adds && t.form != nil && t.f
 // If the request fails, send the same one again, without another Turn. If the host drops
 // what it appended, it calls [Session.TakeBack] with [Turn.Before].
 //
-// Turn fails if the format is unknown or can't do what the session's disclosure needs, if
-// the provider can't take a tool's name, or if there are more tools than it accepts. Then
-// nothing was told.
+// Turn fails if the format is unknown, if the format or the model can't do what the
+// session's disclosure needs, if the provider can't take a tool's name, or if there are more
+// tools than it accepts. Then nothing was told. A conversation in which tools are added can't
+// go on with an older model that takes none there: the host calls [Session.Compact] first.
 func (s *Session) Turn(f provider.Format, model string) (Turn, error) {
 	return s.nextRequest(f, model, appends)
 }
@@ -185,7 +188,30 @@ func (s *Session) nextRequest(f provider.Format, model string, at int) (Turn, er
 	if said.first {
 		s.tell(Event{Kind: EventBegin, Disclosure: turn.Disclosure, Why: turn.Why})
 	}
+	if begun := s.beginWaiting(said); begun != nil {
+		s.tell(Event{Kind: EventWaiting, Tools: begun})
+	}
 	return turn, nil
+}
+
+// beginWaiting returns the names that wait now and did not at the Turn before.
+func (s *Session) beginWaiting(said telling) (begun []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turns != said.turns || slices.Equal(s.turns.waiting, said.waiting) { // after Compact nothing waits
+		return nil
+	}
+	waited := make(map[string]bool, len(s.turns.waiting))
+	for _, name := range s.turns.waiting {
+		waited[name] = true
+	}
+	for _, name := range said.waiting {
+		if !waited[name] {
+			begun = append(begun, name)
+		}
+	}
+	s.turns.waiting = slices.Clone(said.waiting) // the host has the other
+	return begun
 }
 
 // A telling is what one Turn tells of a session's list.
@@ -226,8 +252,8 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]shown, t
 		}
 	}
 	d := s.Disclosure()
-	if err := takes(form, d, s.told().adds); err != nil {
-		return nil, telling{}, err
+	if err := takes(form, model, d, s.told().adds); err != nil {
+		return nil, telling{}, fmt.Errorf("%w: Compact begins anew", err)
 	}
 	if s.turns.loads && !form.Searches() {
 		return nil, telling{}, fmt.Errorf("the format %s has no tool_search, with which the conversation began", form.Format())
@@ -285,13 +311,16 @@ func (s *Session) mayBeginBare() bool {
 	return !s.told().begun && s.asked.disclosure == Automatic && !s.viewLocked().searchMode()
 }
 
-// takes returns an error unless the form can do what a disclosure needs.
-func takes(form *request.Form, d Disclosure, adds bool) error {
+// takes returns an error unless the form and the model can do what a disclosure needs. A model
+// that is not known may be able to.
+func takes(form *request.Form, model string, d Disclosure, adds bool) error {
 	switch {
 	case d == ByAddition && !(adds && form.CanAdd()):
 		return fmt.Errorf("the format %s has no tools inside a conversation, which a session by addition needs", form.Format())
 	case d == ByProvider && !form.CanDefer():
 		return fmt.Errorf("the format %s can't defer tools, which a session by provider needs", form.Format())
+	case adds && form.Refuses(model):
+		return fmt.Errorf("the model %s takes no tools inside a conversation, which a session by %s needs", model, d)
 	}
 	return nil
 }
@@ -308,7 +337,7 @@ func (s *Session) begin(form *request.Form, model string, complete bool) error {
 	}
 	loads := d == ByProvider && form.Searches()
 	adds := d == ByAddition || d == ByProvider && form.Adds(model) || loads // models with tool_search take tools
-	if err := takes(form, d, adds); err != nil {
+	if err := takes(form, model, d, adds); err != nil {
 		return err
 	}
 	s.disclosure.Store(int32(d))

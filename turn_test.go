@@ -1,9 +1,11 @@
 package mcphybrid
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -288,6 +290,63 @@ func TestTurnChooses(t *testing.T) {
 	}
 }
 
+// A name that does not tell the version is no newer model.
+func TestTurnChoosesForNamesOfUnknownShape(t *testing.T) {
+	t.Parallel()
+	for model, f := range map[string]provider.Format{
+		"gpt-35-turbo": provider.OpenAIResponses, "gpt-35-turbo-16k": provider.OpenAIResponses, "gpt-41-mini": provider.OpenAIResponses,
+		"claude-opus-41": provider.Anthropic, "claude-sonnet-45": provider.Anthropic, "claude-haiku-45": provider.Anthropic,
+	} {
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
+		assert.Equal(t, ByBridge, turnOf(t, m.NewSession(nil), f, model).Disclosure, model)
+	}
+}
+
+// A conversation in which tools are added does not go on with a model that is known to refuse
+// them. Nothing is told then, so it goes on with another one, or anew.
+func TestTurnRefusesOlderModels(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		format     provider.Format
+		disclosure Disclosure
+		model      string
+		others     []string // that may be newer ones
+		older      []string
+	}{
+		{provider.Anthropic, Automatic, "claude-opus-5-5", []string{"", "claude-sonnet-5-5", "my-claude", "claude-opus-41"}, []string{"claude-haiku-4-5", "claude-3-5-haiku-latest"}},
+		{provider.Anthropic, ByProvider, "claude-opus-5-5", []string{""}, []string{"claude-opus-4-7"}},
+		{provider.Anthropic, ByAddition, "", []string{"claude-opus-4-8"}, []string{"claude-sonnet-5"}},
+		{provider.OpenAIResponses, Automatic, "gpt-5.6", []string{"", "gpt-35-turbo", "o9"}, []string{"gpt-5", "openai/gpt-4o"}},
+		{provider.OpenAIResponses, ByProvider, "gpt-5.6", []string{""}, []string{"gpt-5.3"}},
+	} {
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
+		s := m.NewSession(&SessionOptions{Disclosure: c.disclosure})
+		begun := turnOf(t, s, c.format, c.model)
+		require.NoError(t, m.AddTools("late", echoTool("one", "comes late")))
+		for _, older := range c.older {
+			turn, err := s.Turn(c.format, older)
+			require.ErrorContains(t, err, "the model "+older+" takes no tools inside a conversation, which a session by "+begun.Disclosure.String()+" needs: Compact begins anew")
+			require.Zero(t, turn)
+			_, err = s.TurnAt(c.format, older, 5)
+			require.ErrorContains(t, err, "Compact begins anew")
+		}
+		for i, other := range c.others {
+			turn := turnOf(t, s, c.format, other)
+			assert.Equal(t, begun.System, turn.System)
+			assert.Equal(t, i == 0, turn.Append != nil, "%s %q: it was not told yet", c.format, other)
+		}
+		s.Compact()
+		turn, err := s.Turn(c.format, c.older[0])
+		if c.disclosure == Automatic || c.disclosure == ByProvider && c.format == provider.Anthropic {
+			require.NoError(t, err)
+			assert.Nil(t, turn.Betas)
+			continue
+		}
+		require.ErrorContains(t, err, c.older[0])
+		require.NotContains(t, err.Error(), "Compact", "the host asked for what the model refuses")
+	}
+}
+
 // Below the threshold the model gets the tools and, where nothing can be added later, the
 // tool that reads on in long results.
 func TestTurnBelowThreshold(t *testing.T) {
@@ -321,6 +380,51 @@ func TestTurnBelowThreshold(t *testing.T) {
 		assert.Len(t, turn.Append, 1)
 		assert.Equal(t, want, exportedNames(turn.Tools))
 	}
+}
+
+// An event tells once of each tool that waits for Compact, whatever calls Turn.
+func TestTurnTellsWhatWaits(t *testing.T) {
+	t.Parallel()
+	var events []Event
+	var logged bytes.Buffer
+	log := LogEvents(slog.New(slog.NewTextHandler(&logged, nil)), slog.LevelDebug)
+	m, _ := newTestManager(t, &Options{OnEvent: ofSessions(func(e Event) {
+		log(e)
+		if e.Kind == EventWaiting {
+			events = append(events, e)
+		}
+	})})
+	require.NoError(t, m.AddTools("a", echoTool("one", "")))
+	s := m.NewSession(nil)
+	waits := func(want ...string) {
+		t.Helper()
+		turn, err := s.TurnAt(provider.OpenAIChat, "gpt-5.6", 1)
+		require.NoError(t, err)
+		if events == nil {
+			require.Empty(t, want)
+			return
+		}
+		require.Equal(t, []Event{{Kind: EventWaiting, Session: s, Tools: want}}, events)
+		require.Subset(t, turn.Waiting, want)
+		slices.Reverse(turn.Waiting) // it is the host's
+		events = nil
+	}
+	waits()
+	require.NoError(t, m.AddTools("late", echoTool("one", ""), echoTool("two", "")))
+	waits("mcp_late__one", "mcp_late__two")
+	waits()
+	require.NoError(t, m.AddTools("later", echoTool("one", "")))
+	waits("mcp_later__one")
+	s.Compact()
+	waits()
+	require.NoError(t, m.AddTools("latest", echoTool("one", "")))
+	waits("mcp_latest__one")
+	require.Equal(t, 3, strings.Count(logged.String(), `level=WARN msg="mcphybrid: waiting" tools=`), logged.String())
+	require.Contains(t, logged.String(), "tools=[mcp_latest__one]")
+
+	_, err := s.Turn(provider.Format("none"), "")
+	require.Error(t, err)
+	waits()
 }
 
 func exportedNames(list []provider.Tool) (names []string) {

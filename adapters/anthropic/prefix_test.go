@@ -16,6 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	mcpanthropic "github.com/mcphybrid/mcphybrid/adapters/anthropic"
+	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -299,4 +301,44 @@ func stored(t *testing.T, messages []anthropic.BetaMessageParam) (loaded []anthr
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &loaded))
 	return loaded
+}
+
+// Messages of the host may end with one of the system. The session puts none behind it, since
+// the API refuses two in a row: what is new is told behind the next results.
+func TestHostsSystemMessage(t *testing.T) {
+	t.Parallel()
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1}})
+	defer mgr.Close()
+	require.NoError(t, mgr.AddTools("a", oddTool("find", "Finds it."), oddTool("lose", "Loses it.")))
+	step := modeltest.Step{Say: "Hi."}
+	var sent []json.RawMessage
+	model := modeltest.Model(func(got modeltest.Request, err error) (modeltest.Step, error) {
+		sent = got.Messages
+		next := step
+		step = modeltest.Step{Say: "Hi."}
+		return next, err
+	})
+	srv := httptest.NewServer(&modeltest.Prefix{Next: model})
+	defer srv.Close()
+	client := anthropic.NewClient(option.WithBaseURL(srv.URL), option.WithAPIKey("none"), option.WithMaxRetries(0))
+	s := mgr.NewSession(nil)
+	var messages []anthropic.BetaMessageParam
+	run := func(more ...anthropic.BetaMessageParam) error {
+		r := mcpanthropic.NewToolRunner(&client, s, anthropic.BetaToolRunnerParams{BetaMessageNewParams: anthropic.BetaMessageNewParams{
+			Model: newModel, MaxTokens: 1000, Messages: append(messages, more...),
+		}})
+		_, err := r.RunToCompletion(t.Context())
+		messages = r.Messages()
+		return err
+	}
+	var now anthropic.BetaMessageParam
+	require.NoError(t, json.Unmarshal([]byte(`{"role":"system","content":[{"type":"text","text":"It is noon."}]}`), &now))
+	hello := anthropic.NewBetaUserMessage(anthropic.NewBetaTextBlock("Hello."))
+	require.NoError(t, run(hello, now), "the API takes it")
+	require.NoError(t, mgr.AddTools("late", oddTool("brew", "Brews tea.")))
+	require.NoError(t, run(hello, now))
+	require.NotContains(t, fmt.Sprintf("%s", sent), "late")
+	step = modeltest.Step{Calls: []modeltest.Call{{ID: "1", Name: mcphybrid.SearchToolName, Arguments: `{"query":"brew tea"}`}}}
+	require.NoError(t, run(hello, now))
+	require.Contains(t, fmt.Sprintf("%s", sent[len(sent)-1]), "tool_addition")
 }

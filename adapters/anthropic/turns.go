@@ -26,6 +26,7 @@ type turns struct {
 	system  []anthropic.BetaTextBlockParam // the host's
 	marks   bool                           // the host has marked nothing that is to be cached
 	told    []int                          // which messages of params are the session's, in order
+	marked  *marked                        // the message of params with a mark; nil if there is none
 	heard   heard
 }
 
@@ -65,7 +66,7 @@ func (h *heard) hear(event anthropic.BetaRawMessageStreamEventUnion) {
 func begin(s *mcphybrid.Session, params *anthropic.BetaToolRunnerParams, r runner) turns {
 	s.NextTurn()
 	return turns{
-		session: s, params: params, runner: r, system: params.System, marks: !marked(params),
+		session: s, params: params, runner: r, system: params.System, marks: !marks(params),
 		heard: newHeard(),
 	}
 }
@@ -104,7 +105,7 @@ func (t *turns) prepare() error {
 	if err != nil {
 		return err
 	}
-	t.params.Messages, t.told = nil, nil
+	t.params.Messages, t.told, t.marked = nil, nil, nil
 	inserts := turn.Inserts
 	for i := range len(messages) + 1 {
 		for ; len(inserts) > 0 && inserts[0].At == i; inserts = inserts[1:] {
@@ -128,6 +129,9 @@ func (t *turns) prepare() error {
 		}
 		sections.CacheControl = anthropic.NewBetaCacheControlEphemeralParam()
 		t.params.CacheControl = anthropic.NewBetaCacheControlEphemeralParam()
+		if err := t.markBefore(turn); err != nil {
+			return err
+		}
 	}
 	t.params.Tools = make([]anthropic.BetaToolUnionParam, len(tools))
 	for i, tool := range tools { // as it was exported: members keep their order, numbers their digits
@@ -136,7 +140,7 @@ func (t *turns) prepare() error {
 	t.params.System = slices.Clone(t.system)
 	if turn.System != "" { // the API refuses an empty block
 		t.params.System = append(t.params.System, sections)
-	} else if n := len(t.params.System); n > 0 {
+	} else if n := len(t.params.System); n > 0 && t.marks {
 		t.params.System[n-1].CacheControl = sections.CacheControl
 	}
 	for _, beta := range turn.Betas {
@@ -147,19 +151,52 @@ func (t *turns) prepare() error {
 	return nil
 }
 
+// A marked message has a mark of what to cache for one request.
+type marked struct {
+	at  int // in params
+	was anthropic.BetaMessageParam
+}
+
+// markBefore puts the mark that a Turn has where the request before ended, if that is far back.
+func (t *turns) markBefore(turn mcphybrid.Turn) error {
+	messages := t.params.Messages
+	at := len(messages) - 1
+	for at >= 0 && messages[at].Role != anthropic.BetaMessageParamRoleAssistant {
+		at--
+	}
+	if at--; at < 0 {
+		return nil
+	}
+	tail := make([]json.RawMessage, len(messages)-at)
+	for i, m := range messages[at:] {
+		var err error
+		if tail[i], err = m.MarshalJSON(); err != nil { // as it is sent: json.Marshal escapes HTML
+			return err
+		}
+	}
+	if with, ok := turn.Body("", tail)["messages"].([]json.RawMessage); ok && !bytes.Equal(with[0], tail[0]) {
+		t.marked = &marked{at, messages[at]}
+		messages[at] = param.Override[anthropic.BetaMessageParam](with[0])
+	}
+	return nil
+}
+
 // turn returns the session's part of the next request. A message of the system stands behind
-// one of the user, and last or before an answer: what does not, since a request failed or
-// another runner goes on with a paused turn, is taken back, and told where it may stand.
+// one of the user, and last or before an answer: what does not, since a request failed, another
+// runner goes on with a paused turn or the host has one of its own there, is taken back, and
+// told where it may stand.
 func (t *turns) turn(messages []anthropic.BetaMessageParam) (mcphybrid.Turn, error) {
 	isAnswer := func(i int) bool { return messages[i].Role == anthropic.BetaMessageParamRoleAssistant }
-	paused := len(messages) > 0 && isAnswer(len(messages)-1)
+	mayStand := func(at int) bool {
+		return at > 0 && !isAnswer(at-1) && messages[at-1].Role != anthropic.BetaMessageParamRoleSystem && (at == len(messages) || isAnswer(at))
+	}
 	for {
 		turn, err := t.session.TurnAt(provider.Anthropic, string(t.params.Model), len(messages))
 		if err != nil {
 			return turn, err
 		}
 		i := slices.IndexFunc(turn.Inserts, func(in mcphybrid.Insert) bool {
-			return in.At < len(messages) && !isAnswer(in.At) || in.At == len(messages) && paused
+			return !mayStand(in.At)
 		})
 		if i < 0 {
 			return turn, nil
@@ -172,10 +209,13 @@ func (t *turns) turn(messages []anthropic.BetaMessageParam) (mcphybrid.Turn, err
 	}
 }
 
-// own returns messages without those that the session tells.
+// own returns messages without those that the session tells, and without its mark.
 func (t *turns) own(messages []anthropic.BetaMessageParam) []anthropic.BetaMessageParam {
 	var own []anthropic.BetaMessageParam
 	for i, m := range messages {
+		if t.marked != nil && t.marked.at == i {
+			m = t.marked.was
+		}
 		if _, told := slices.BinarySearch(t.told, i); !told {
 			own = append(own, m)
 		}
@@ -183,11 +223,30 @@ func (t *turns) own(messages []anthropic.BetaMessageParam) []anthropic.BetaMessa
 	return own
 }
 
-// marked reports whether the host says itself what is to be cached. A request may have four
+// marks reports whether the host says itself what is to be cached. A request may have four
 // such marks.
-func marked(params *anthropic.BetaToolRunnerParams) bool {
+func marks(params *anthropic.BetaToolRunnerParams) bool {
+	var in struct {
+		block
+		System, Messages []block
+	}
 	raw, err := json.Marshal(params.BetaMessageNewParams)
-	return err != nil || bytes.Contains(raw, []byte(`"cache_control":`))
+	if err != nil || json.Unmarshal(raw, &in) != nil {
+		return true
+	}
+	return in.isMarked() || slices.ContainsFunc(slices.Concat(in.System, in.Messages), block.isMarked)
+}
+
+// A block may have a mark, and so may its contents. Arguments of calls are none.
+type block struct {
+	CacheControl json.RawMessage `json:"cache_control"`
+	Content      json.RawMessage
+}
+
+func (b block) isMarked() bool {
+	var contents []block
+	_ = json.Unmarshal(b.Content, &contents)
+	return len(b.CacheControl) > 0 && string(b.CacheControl) != "null" || slices.ContainsFunc(contents, block.isMarked)
 }
 
 // count tells the session what an answer took, if it says so.

@@ -58,9 +58,14 @@ func (w *world) of(nothingInline bool) *mcphybrid.Manager {
 	return w.deferring
 }
 
-// turning returns a form in which the host asks the session for each whole request.
+// turning returns a form in which the host asks the session for each whole request. A
+// disclosure that is asked for is billed under the rules of all models, also of those that
+// refuse it.
 func turning(d mcphybrid.Disclosure, nothingInline bool) func(*world, provider.Format, string) (host, error) {
 	return func(w *world, f provider.Format, model string) (host, error) {
+		if d != mcphybrid.Automatic {
+			model = ""
+		}
 		return &turns{session{w.of(nothingInline).NewSession(&mcphybrid.SessionOptions{Disclosure: d}), f}, model}, nil
 	}
 }

@@ -53,7 +53,7 @@ func blocks(body []byte) ([]block, error) {
 		return nil, err
 	}
 	for _, m := range in.Messages {
-		if err := add(split(m.Content), m.Role+" "); err != nil {
+		if err := add(split(asBlocks(m.Content)), m.Role+" "); err != nil {
 			return nil, err
 		}
 	}
@@ -79,6 +79,14 @@ func checkBreakpoints(body []byte) error {
 		return fmt.Errorf("there are %d blocks with cache_control, and the API takes %d", n, maxBreakpoints)
 	}
 	return nil
+}
+
+// asBlocks returns a content as a list: a string is short for one text.
+func asBlocks(content json.RawMessage) json.RawMessage {
+	if len(content) == 0 || content[0] != '"' {
+		return content
+	}
+	return slices.Concat(json.RawMessage(`[{"type":"text","text":`), content, json.RawMessage(`}]`))
 }
 
 // split returns the elements of a list, or the only one if it is none.
@@ -112,6 +120,11 @@ func unmarked(raw json.RawMessage) (text json.RawMessage, marks int, err error) 
 	if !bytes.Contains(raw, []byte(`"cache_control"`)) {
 		return raw, 0, nil
 	}
+	return plain(raw, false)
+}
+
+// plain is unmarked. If asked, it also writes a content that is a string as a list.
+func plain(raw json.RawMessage, spelled bool) (text json.RawMessage, marks int, err error) {
 	in := json.NewDecoder(bytes.NewReader(raw))
 	if start, err := in.Token(); err != nil || start != json.Delim('{') {
 		return raw, 0, err
@@ -135,6 +148,9 @@ func unmarked(raw json.RawMessage) (text json.RawMessage, marks int, err error) 
 				marks++
 			}
 			continue
+		}
+		if spelled && key == "content" {
+			value = asBlocks(value)
 		}
 		if list := split(value); key == "content" && value[0] == '[' {
 			for i := range list {

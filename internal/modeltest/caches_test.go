@@ -88,6 +88,15 @@ func TestCachesByBreakpoint(t *testing.T) {
 	assert.Zero(t, b[1].Read)
 	assert.True(t, b[1].Lost)
 
+	// A string is short for one text, so a breakpoint there finds it.
+	short := func(body string) string {
+		return strings.Replace(body, fmt.Sprintf(`[{"type":"text","text":%q}]`, hello), fmt.Sprintf("%q", hello), 1)
+	}
+	two := end(1)
+	two[25] = ephemeral
+	b = billed(t, Messages, strings.Replace(short(said("a", none, hello)), `"m"`, `"m"`+ephemeral, 1), said("a", two, texts[:25]...))
+	assert.Equal(t, b[0].Written, b[1].Read)
+
 	// The breakpoint of the request itself stands at the last block.
 	automatic := func(body string) string { return strings.Replace(body, `"m"`, `"m"`+ephemeral, 1) }
 	b = billed(t, Messages, automatic(said("a", none, hello)), automatic(said("a", none, hello, "x", "y")))

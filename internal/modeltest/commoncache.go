@@ -63,8 +63,8 @@ func (c cached) goesOn(was cached) bool {
 	if len(c.messages) == 0 || len(was.messages) == 0 {
 		return false
 	}
-	a, _, _ := unmarked(was.messages[0])
-	b, _, _ := unmarked(c.messages[0])
+	a, _, _ := plain(was.messages[0], true)
+	b, _, _ := plain(c.messages[0], true)
 	return bytes.Equal(a, b)
 }
 

@@ -166,6 +166,30 @@ func TestPrefixBreakpoints(t *testing.T) {
 	require.Contains(t, got, `tools.0 is not what it was`, "a property of that name is no breakpoint")
 }
 
+// A string that is written as a list of one text, to have a breakpoint, is the same message.
+func TestPrefixBreakpointInAString(t *testing.T) {
+	t.Parallel()
+	head := `{"model":"m","max_tokens":1,"messages":[`
+	list := func(text, mark string) string {
+		return `{"role":"user","content":[{"type":"text","text":"` + text + `"` + mark + `}]}`
+	}
+	behind := "," + answer + "," + next
+	s := &Prefix{Next: Model(always)}
+	for _, body := range []string{
+		head + `{"role":"user","content":"Hello"}]}`,
+		head + list("Hello", ephemeral) + behind + `]}`,
+		head + `{"role":"user","content":"Hello"}` + behind + `]}`,
+	} {
+		code, got := post(s, Messages, body)
+		require.Equal(t, http.StatusOK, code, got)
+	}
+	for _, body := range []string{head + list("hello", ephemeral) + behind + `]}`, head + list("Hello", "") + behind + `]}`} {
+		code, got := post(s, Messages, body)
+		require.Equal(t, http.StatusBadRequest, code)
+		require.Contains(t, got, `messages.0 is not what it was`)
+	}
+}
+
 // A script says by its steps where a conversation goes back or begins anew.
 func TestPrefixScript(t *testing.T) {
 	t.Parallel()

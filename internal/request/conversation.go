@@ -31,16 +31,40 @@ type News struct {
 //     message that is not the first one, and Gemini has no such role, so it is the
 //     user's.
 type conversation struct {
-	adds    func(model string) bool // the model takes tools in the conversation; nil: none does
-	removes bool                    // and removals of them
-	beta    string                  // what the request must announce then
+	adds    func(model string) addition // nil: no model takes tools in the conversation
+	removes bool                        // and removals of them
+	beta    string                      // what the request must announce then
 	write   func(n News, adds bool) []json.RawMessage
 	body    func(system string, tools []json.RawMessage, messages []json.RawMessage) map[string]any
 }
 
+// An addition is whether a model takes tools inside a conversation. unknown is for a name
+// that does not tell its version, such as "".
+type addition int
+
+const (
+	unknown addition = iota
+	refused
+	taken
+)
+
+// since returns what holds for a version if the first that takes tools is another.
+func since(first, v int) addition {
+	if v < first {
+		return refused
+	}
+	return taken
+}
+
 // Adds reports whether a model of the provider takes tools inside a conversation. It is
 // false for a model that is not known, such as "".
-func (f *Form) Adds(model string) bool { return f.talk.adds != nil && f.talk.adds(model) }
+func (f *Form) Adds(model string) bool { return f.talk.adds != nil && f.talk.adds(model) == taken }
+
+// Refuses reports whether a model of the provider refuses tools inside a conversation. It
+// is false for a model that is not known.
+func (f *Form) Refuses(model string) bool {
+	return f.talk.adds != nil && f.talk.adds(model) == refused
+}
 
 // CanAdd reports whether a model of the provider does.
 func (f *Form) CanAdd() bool { return f.talk.adds != nil }
@@ -77,7 +101,8 @@ func (f *Form) Messages(n News, adds bool) []json.RawMessage { return f.talk.wri
 
 // Body returns the members of a request that have the system prompt, the tools and the
 // messages. Where the provider wants to be told what to cache, marks stand behind the first
-// tools, behind the system prompt and at the last message.
+// tools, behind the system prompt and at the last message, and where the request before
+// ended, if that is far back: see markBefore.
 func (f *Form) Body(system string, tools []provider.Tool, first int, messages []json.RawMessage) map[string]any {
 	list := make([]json.RawMessage, len(tools))
 	for i, t := range tools {
@@ -85,6 +110,7 @@ func (f *Form) Body(system string, tools []provider.Tool, first int, messages []
 	}
 	if f == Anthropic {
 		markLast(tools[:first], list)
+		messages = markBefore(messages)
 	}
 	if messages == nil {
 		messages = []json.RawMessage{}
@@ -97,28 +123,37 @@ type members = map[string]any
 func raw(v any) json.RawMessage { return json.RawMessage(text.JSON(v)) }
 
 // claudeVersion finds the family and the version in the name of a model, which may stand
-// between those of a platform and of a day.
-var claudeVersion = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2}))?(?:\D|$)`)
+// between those of a platform and of a day. Two digits are no major version: some gateways
+// call Opus 4.1 opus-41.
+var claudeVersion = regexp.MustCompile(`claude-(opus|sonnet|haiku|fable|mythos)-(\d)(?:[-.](\d{1,2}))?(?:\D|$)`)
 
-// claudeAdds reports whether a model of Anthropic's takes tools in the conversation: Opus
-// since 4.8, Sonnet and Haiku since 5.5, Fable and Mythos since 5.
-func claudeAdds(model string) bool {
+// claudeBefore4 finds models whose names have the version before the family, or no family.
+var claudeBefore4 = regexp.MustCompile(`claude-(?:[123](?:[-.]|$)|instant)`)
+
+// claudeAdds is for models of Anthropic's: Opus takes tools since 4.8, Sonnet and Haiku since
+// 5.5, Fable and Mythos since 5.
+func claudeAdds(model string) addition {
 	m := claudeVersion.FindStringSubmatch(model)
-	if m == nil {
-		return false
+	switch {
+	case m != nil:
+		first := map[string]int{"opus": 408, "sonnet": 505, "haiku": 505, "fable": 500, "mythos": 500}
+		return since(first[m[1]], version(m[2], m[3]))
+	case claudeBefore4.MatchString(model):
+		return refused
 	}
-	since := map[string]int{"opus": 408, "sonnet": 505, "haiku": 505, "fable": 500, "mythos": 500}
-	return version(m[2], m[3]) >= since[m[1]]
+	return unknown
 }
 
-// gptVersion finds the version in the name of a model of OpenAI's.
-var gptVersion = regexp.MustCompile(`(?:^|/)gpt-(\d{1,2})(?:\.(\d{1,2}))?(?:\D|$)`)
+// gptVersion finds the version in the name of a model of OpenAI's. Two digits are no major
+// version: Azure calls GPT-3.5 gpt-35.
+var gptVersion = regexp.MustCompile(`(?:^|/)gpt-(\d)(?:\.(\d{1,2}))?(?:\D|$)`)
 
-// gptAdds reports whether a model of OpenAI's takes tools in the conversation: since
-// GPT-5.4.
-func gptAdds(model string) bool {
-	m := gptVersion.FindStringSubmatch(model)
-	return m != nil && version(m[1], m[2]) >= 504
+// gptAdds is for models of OpenAI's, which take tools since GPT-5.4.
+func gptAdds(model string) addition {
+	if m := gptVersion.FindStringSubmatch(model); m != nil {
+		return since(504, version(m[1], m[2]))
+	}
+	return unknown
 }
 
 // version returns 100 times the major number and the minor one.
@@ -187,19 +222,6 @@ func userContent(n News, _ bool) []json.RawMessage {
 		return nil
 	}
 	return []json.RawMessage{raw(members{"role": "user", "content": members{"type": "text", "text": n.Text}})}
-}
-
-// ephemeral is Anthropic's mark for what is cached up to here.
-var ephemeral = json.RawMessage(`{"type":"ephemeral"}`)
-
-// markLast marks the last tool that is not deferred. Anthropic refuses the mark on others.
-func markLast(tools []provider.Tool, list []json.RawMessage) {
-	for i, t := range slices.Backward(tools) {
-		if !t.Deferred {
-			list[i] = json.RawMessage(strings.TrimSuffix(string(t.JSON), "}") + `,"cache_control":` + string(ephemeral) + "}")
-			return
-		}
-	}
 }
 
 // The requests. A member without content is left out: some providers refuse it.

@@ -1,0 +1,39 @@
+package request
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The version of a model is known only where its name has the shape of the provider's own.
+func TestAdds(t *testing.T) {
+	t.Parallel()
+	for f, names := range map[*Form]map[addition][]string{
+		Anthropic: {
+			taken: {
+				"claude-opus-4-8", "claude-opus-4.8", "claude-opus-4-10", "us.anthropic.claude-opus-4-8-20260528-v1:0", "claude-sonnet-5-5", "claude-haiku-5-5-latest",
+				"claude-fable-5", "claude-mythos-5@20260401", "anthropic/claude-opus-5.5", "claude-opus-6", "claude-opus-5-20260901",
+			},
+			refused: {
+				"claude-opus-4", "claude-opus-4-20250514", "claude-opus-4-1-20250805", "claude-opus-4-7", "claude-sonnet-5", "claude-sonnet-5-20260801", "claude-haiku-4-5",
+				"claude-3-5-haiku-latest", "claude-3-opus-20240229", "claude-2.1", "claude-2", "claude-instant-1.2", "anthropic.claude-3-haiku-20240307-v1:0",
+			},
+			unknown: {"", "claude", "claude-opus", "claude-opus-41", "claude-sonnet-45", "claude-opus-10", "claude-35-haiku", "opus-5-5", "my-model"},
+		},
+		OpenAIResponses: {
+			taken:   {"gpt-5.4", "gpt-5.10-mini", "openai/gpt-5.6", "gpt-6", "gpt-5.4-2026-03-05"},
+			refused: {"gpt-5", "gpt-5-2025-08-07", "gpt-5.3-codex", "gpt-4o", "gpt-4.1-mini", "gpt-3.5-turbo", "openai/gpt-4"},
+			unknown: {"", "gpt", "gpt-35-turbo", "gpt-41-mini", "gpt-54", "gpt-oss-120b", "o3", "my-gpt-5.6"},
+		},
+		OpenAIChat: {unknown: {"gpt-5.6", "gpt-4"}},
+		MCP:        {unknown: {"", "claude-opus-5-5", "claude-3-opus"}},
+	} {
+		for want, models := range names {
+			for _, model := range models {
+				assert.Equal(t, want == taken, f.Adds(model), "%s takes tools", model)
+				assert.Equal(t, want == refused, f.Refuses(model), "%s refuses tools", model)
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package request
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
+)
+
+// Marks tell Anthropic what to cache: all that ends at one. A request may have four. Behind the
+// tools, behind the system prompt and at the last message there is always one.
+
+// ephemeral is Anthropic's mark for what is cached up to here.
+var ephemeral = json.RawMessage(`{"type":"ephemeral"}`)
+
+const cacheControl = "cache_control"
+
+// lookback is how many blocks Anthropic goes back from a mark, the one at the mark included,
+// to find what it has cached. Its documentation does not say whether the contents of a
+// result are blocks, so we count them and the result.
+const lookback = 20
+
+// markLast marks the last tool that is not deferred. Anthropic refuses the mark on others.
+func markLast(tools []provider.Tool, list []json.RawMessage) {
+	for i, t := range slices.Backward(tools) {
+		if !t.Deferred {
+			list[i] = json.RawMessage(strings.TrimSuffix(string(t.JSON), "}") + `,"cache_control":` + string(ephemeral) + "}")
+			return
+		}
+	}
+}
+
+// markBefore returns the messages with a mark where the request before ended, if that is too
+// far back for Anthropic to find it from the end: behind many calls in one answer, or many
+// tools that came at once. That request ended before the model's last answer. A host that
+// marks a message itself gets no mark: there may be no more than four.
+func markBefore(messages []json.RawMessage) []json.RawMessage {
+	n, end := 0, len(messages)-1
+	for ; end >= 0; end-- {
+		var m struct {
+			Role    string
+			Content json.RawMessage
+		}
+		_ = json.Unmarshal(messages[end], &m)
+		n += countBlocks(m.Content)
+		if m.Role == "assistant" {
+			break
+		}
+	}
+	if end < 1 || n < lookback || slices.ContainsFunc(messages, isMarked) {
+		return messages
+	}
+	marked, ok := withMark(messages[end-1])
+	if !ok {
+		return messages
+	}
+	messages = slices.Clone(messages)
+	messages[end-1] = marked
+	return messages
+}
+
+// countBlocks returns how many blocks a content has. A text is one.
+func countBlocks(content json.RawMessage) int {
+	blocks := text.Elements(content)
+	n := max(len(blocks), 1)
+	for _, raw := range blocks {
+		var in struct{ Content json.RawMessage }
+		_ = json.Unmarshal(raw, &in)
+		n += len(text.Elements(in.Content))
+	}
+	return n
+}
+
+// isMarked reports whether a message, a block or one of its contents has a mark.
+func isMarked(raw json.RawMessage) bool {
+	if !bytes.Contains(raw, []byte(cacheControl)) {
+		return false
+	}
+	var in struct {
+		Mark    json.RawMessage `json:"cache_control"`
+		Content json.RawMessage
+	}
+	_ = json.Unmarshal(raw, &in)
+	return !text.IsNull(in.Mark) || slices.ContainsFunc(text.Elements(in.Content), isMarked)
+}
+
+// withMark returns a message with a mark at its last block that may have one. It returns
+// false if there is none.
+func withMark(message json.RawMessage) (json.RawMessage, bool) {
+	members, err := text.Members(message)
+	if err != nil {
+		return nil, false
+	}
+	at := slices.IndexFunc(members, func(m text.Member) bool { return m.Name == "content" })
+	if at < 0 {
+		return nil, false
+	}
+	content := members[at].Value
+	if _, ok := text.Unquote(content); ok { // short for a block
+		content = text.JoinElements([]json.RawMessage{text.JoinMembers([]text.Member{{Name: "type", Value: text.Quote("text")}, {Name: "text", Value: content}})})
+	}
+	blocks := text.Elements(content)
+	for i, block := range slices.Backward(blocks) {
+		inner, err := text.Members(block)
+		if err != nil || !takesMark(block) {
+			continue
+		}
+		inner = slices.DeleteFunc(inner, func(m text.Member) bool { return m.Name == cacheControl }) // null
+		blocks[i] = text.JoinMembers(append(inner, text.Member{Name: cacheControl, Value: ephemeral}))
+		members[at].Value = text.JoinElements(blocks)
+		return text.JoinMembers(members), true
+	}
+	return nil, false
+}
+
+// takesMark reports whether a block may have a mark: Anthropic's blocks of these types have
+// no such member, and an empty text may not have it.
+func takesMark(block json.RawMessage) bool {
+	var b struct{ Type, Text string }
+	if json.Unmarshal(block, &b) != nil {
+		return false
+	}
+	switch b.Type {
+	case "thinking", "redacted_thinking", "fallback", "mcp_tool_listing":
+		return false
+	}
+	return b.Type != "text" || b.Text != ""
+}

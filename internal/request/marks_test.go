@@ -1,0 +1,83 @@
+package request
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// wide returns an answer with so many calls, and their results. Each result has contents.
+func wide(calls int, contents string) []json.RawMessage {
+	asked, results := make([]string, calls), make([]string, calls)
+	for i := range calls {
+		asked[i] = fmt.Sprintf(`{"type":"tool_use","id":"%d","name":"a","input":{}}`, i)
+		results[i] = fmt.Sprintf(`{"type":"tool_result","tool_use_id":"%d","content":%s}`, i, contents)
+	}
+	return []json.RawMessage{
+		json.RawMessage(`{"role":"assistant","content":[` + strings.Join(asked, ",") + `]}`),
+		json.RawMessage(`{"role":"user","content":[` + strings.Join(results, ",") + `]}`),
+	}
+}
+
+// There is one more mark, where the request before ended, if that is 20 blocks back or more.
+func TestMarkBefore(t *testing.T) {
+	t.Parallel()
+	const mark = `,"cache_control":{"type":"ephemeral"}`
+	hello := `{"role":"user","content":[{"type":"text","text":"Hello."}]}`
+	marked := `{"role":"user","content":[{"type":"text","text":"Hello."` + mark + `}]}`
+	for name, c := range map[string]struct {
+		end  []string // of the request before
+		then []json.RawMessage
+		want string // of the last message of end
+	}{
+		"near":                 {[]string{hello}, wide(9, `"x"`), hello},
+		"twenty blocks":        {[]string{hello}, wide(10, `"x"`), marked},
+		"contents count":       {[]string{hello}, wide(6, `[{"type":"text","text":"x"},{"type":"text","text":"y"}]`), marked},
+		"a string":             {[]string{`{"role":"user","content":"Hello."}`}, wide(10, `"x"`), marked},
+		"not the first":        {[]string{hello, `{"role":"assistant","content":"Hi."}`, hello}, wide(10, `"x"`), marked},
+		"all that stays":       {[]string{`{"role":"system","content":[{"text":"1.50","type":"text"}],"n":1.50}`}, wide(10, `"x"`), `{"role":"system","content":[{"text":"1.50","type":"text"` + mark + `}],"n":1.50}`},
+		"no mark yet":          {[]string{`{"role":"user","content":[{"type":"text","text":"Hello.","cache_control":null}]}`}, wide(10, `"x"`), marked},
+		"behind no thinking":   {[]string{hello, `{"role":"assistant","content":[{"type":"text","text":"Hm."},{"type":"thinking","thinking":"Hm."}]}`}, wide(10, `"x"`), `{"role":"assistant","content":[{"type":"text","text":"Hm."` + mark + `},{"type":"thinking","thinking":"Hm."}]}`},
+		"nothing to mark":      {[]string{`{"role":"user","content":""}`}, wide(10, `"x"`), `{"role":"user","content":""}`},
+		"the host marks":       {[]string{marked, `{"role":"assistant","content":"Hi."}`, hello}, wide(10, `"x"`), hello},
+		"it marks a content":   {[]string{hello}, wide(10, `[{"type":"text","text":"x"`+mark+`}]`), hello},
+		"an argument's name":   {[]string{`{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"a","input":{"cache_control":"x"}}]}`, hello}, wide(10, `"x"`), marked},
+		"malformed":            {[]string{`{"role":"user","content":[1]}`}, wide(10, `"x"`), `{"role":"user","content":[1]}`},
+		"no message":           {[]string{`"Hello."`}, wide(10, `"x"`), `"Hello."`},
+		"not JSON":             {[]string{`{"role`}, wide(10, `"x"`), `{"role`},
+		"the answer is first":  {nil, wide(10, `"x"`), ""},
+		"nothing was answered": {[]string{hello}, wide(20, `"x"`)[1:], hello},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var messages []json.RawMessage
+			for _, m := range c.end {
+				messages = append(messages, json.RawMessage(m))
+			}
+			messages = append(messages, c.then...)
+			given := fmt.Sprintf("%s", messages)
+			got, _ := Anthropic.Body("", nil, 0, messages)["messages"].([]json.RawMessage)
+			assert.Equal(t, given, fmt.Sprintf("%s", messages), "the host's messages stay")
+			assert.Len(t, got, len(messages))
+			for i := range messages {
+				want := string(messages[i])
+				if i == len(c.end)-1 {
+					want = c.want
+				}
+				assert.Equal(t, want, string(got[i]))
+			}
+		})
+	}
+	long := append([]json.RawMessage{json.RawMessage(hello)}, wide(10, `"x"`)...)
+	for _, f := range []*Form{OpenAIChat, MCP} {
+		assert.Equal(t, long, f.Body("", nil, 0, long)["messages"])
+	}
+}
+
+func TestMarkBeforeWithoutMessages(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, Anthropic.Body("", nil, 0, nil)["messages"])
+}
