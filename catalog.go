@@ -71,6 +71,7 @@ type blockNote struct {
 	offering
 	needs map[string][]string // see [ServerConfig.Needs]; nil before it has listed its tools
 	plain bool                // it has nothing but tools
+	lists bool                // its tools are known, even if there are none
 	tell  bool                // a tool says what it needs
 	wants bool                // a tool is to be always loaded
 
@@ -123,6 +124,11 @@ func (c *catalog) overrides(name, server string) bool {
 	}
 	of := c.prefixes.Server(name)
 	return of != "" && of != server
+}
+
+// lists reports whether the tools of a server are known here, even if there are none.
+func (c *catalog) lists(server string) bool {
+	return slices.ContainsFunc(c.joined.Blocks, func(b *block) bool { return b != nil && b.Note.lists && b.Note.of.name == server })
 }
 
 // A listing holds the tools at one place in the registration order: those of a

@@ -73,9 +73,9 @@ const (
 	// DefaultMaxKept has room for some thousand long results.
 	DefaultMaxKept = 256 << 20
 
-	// DefaultMaxState is enough for a session that has shown 3,000 published
-	// tools; one that has shown 60 takes 70 KB.
-	DefaultMaxState = 4 << 20
+	// DefaultMaxState is enough for a session that has shown 10,000 published
+	// tools, the most that Anthropic takes; one that has shown 60 takes 70 KB.
+	DefaultMaxState = 16 << 20
 
 	// DefaultStartTimeout leaves room: 27 published servers took 0.06 to 1.7
 	// seconds to start and list their tools.

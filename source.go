@@ -20,6 +20,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
+	"unicode/utf8"
 )
 
 // A source is one place in the registration order: a server, or a group of tools
@@ -173,6 +174,9 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 	if name == "" {
 		return errors.New("the name is empty")
 	}
+	if !utf8.ValidString(name) { // a state and a store would have another
+		return errors.New("the name is not valid UTF-8")
+	}
 	var defs []*definition
 	var problems []error
 	for i, t := range tools {
@@ -264,7 +268,7 @@ func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Du
 // still, and keeps the *BridgeTool of each tool that old has with the same definition.
 // It is nil if there is nothing to know.
 func (m *Manager) blockOf(src *listing, old *block) *block {
-	note := &blockNote{of: src, offering: src.offering}
+	note := &blockNote{of: src, offering: src.offering, lists: src.listed != nil || !src.remote}
 	if src.collision != nil {
 		note.problems = slices.Concat([]error{src.collision}, src.problems)
 	}
@@ -273,9 +277,9 @@ func (m *Manager) blockOf(src *listing, old *block) *block {
 	}
 	note.plain = len(note.entries)+len(note.changed)+len(note.problems)+len(note.needs) == 0
 	switch {
-	case note.plain && len(src.defs) == 0:
+	case note.plain && len(src.defs) == 0 && !note.lists:
 		return nil
-	case note.plain && old != nil && old.Note.plain && slices.Equal(old.Note.defs, src.defs):
+	case note.plain && old != nil && old.Note.plain && old.Note.lists == note.lists && slices.Equal(old.Note.defs, src.defs):
 		return old
 	}
 	var tools []*BridgeTool

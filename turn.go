@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/provider"
@@ -184,9 +185,11 @@ func (s *Session) nextRequest(f Format, model string, at int) (Turn, error) {
 	turn, err := s.writeTurn(form, list, said)
 	if err != nil {
 		s.untell(said)
+		s.syncRegistry()
 		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
 	}
 	if said.first {
+		s.syncRegistry()
 		s.tell(Event{Kind: EventBegin, Disclosure: turn.Disclosure, Why: turn.Why})
 	}
 	return turn, nil
@@ -221,11 +224,12 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first, was, wasBegan, wasFull := !s.told().begun, s.shown, s.began, s.full
-	if s.viewLocked().ended {
+	v := s.viewLocked() // the only one: the Manager may be closed at any moment
+	if v.ended {
 		return nil, telling{}, ErrClosed
 	}
 	if first {
-		if err := s.begin(form, model, complete); err != nil {
+		if err := s.begin(v, form, model, complete); err != nil {
 			return nil, telling{}, err
 		}
 	}
@@ -237,16 +241,16 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 		return nil, telling{}, fmt.Errorf("the format %s has no tool_search, with which the conversation began", form.Name())
 	}
 	s.turns.form = form
-	v := s.viewLocked()
+	if at != appends {
+		s.turns.goBack(at)
+	}
+	if !first {
+		s.forgetUntold()
+	}
+	v = s.viewOf(v.partition)
 	list := s.updateShown(v)
 	if first {
 		s.turns.begun, s.turns.base, s.turns.told = true, int32(len(list)), int32(len(list))
-	}
-	if at != appends {
-		s.turns.goBack(at)
-		if n := len(s.turns.inserts); n > 0 && int(s.turns.inserts[n-1].at) == at { // Anthropic refuses two in a row
-			list = list[:s.turns.told]
-		}
 	}
 	said := telling{
 		turns: s.turns, was: was, wasBegan: wasBegan, wasFull: wasFull, at: at, inserts: s.turns.inserts,
@@ -302,12 +306,11 @@ func takes(form *provider.Form, d Disclosure, adds bool) error {
 
 // begin chooses the disclosure and fixes it. What was shown before stays, if the model can
 // go on with it. complete is set if all servers have listed their tools. The caller holds
-// mu.
-func (s *Session) begin(form *provider.Form, model string, complete bool) error {
+// mu, and v is how it sees the session.
+func (s *Session) begin(v *view, form *provider.Form, model string, complete bool) error {
 	d, why := s.asked.disclosure, asAsked
 	bare := false
 	if d == Automatic {
-		v := s.viewLocked()
 		d, bare, why = v.choose(form, model, complete)
 	}
 	loads := d == ByProvider && form.Searches()
@@ -319,7 +322,8 @@ func (s *Session) begin(form *provider.Form, model string, complete bool) error 
 	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
 	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
 		s.setShown(nil)
-		s.full, s.crowded, s.seen = false, nil, weak.Pointer[partition]{}
+		s.full, s.crowded = false, nil
+		s.settle(v.partition)
 	}
 	return nil
 }
@@ -389,7 +393,14 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 		if said.adds {
 			n.Added, n.Removed = toolsOf(added), takenBack(items, form)
 		}
-		if messages := form.Messages(n, said.adds); messages != nil {
+		messages, last := form.Messages(n, said.adds), len(turn.Inserts)-1
+		switch {
+		case messages == nil:
+		case last >= 0 && turn.Inserts[last].At == int(in.at) && form.Joins(said.adds):
+			to := &turn.Inserts[last]
+			to.News = strings.Trim(to.News+"\n\n"+n.Text, "\n")
+			to.Messages = provider.Join(append(to.Messages, messages...))
+		default:
 			turn.Inserts = append(turn.Inserts, Insert{int(in.at), from - len(items), n.Text, messages})
 		}
 	}
@@ -430,6 +441,32 @@ func (s *Session) untell(said telling) {
 		s.setShown(said.was)
 		s.began, s.full, s.seen = said.wasBegan, said.wasFull, weak.Pointer[partition]{}
 	}
+}
+
+// forgetUntold drops the tools that came and were taken back before the model was told of
+// them: they can come again. The caller holds mu.
+func (s *Session) forgetUntold() {
+	told := min(int(s.turns.told), len(s.shown))
+	var left []shown
+	var names []knownName
+	for _, e := range s.shown[told:] {
+		if e.place == asRemoved {
+			offered := func(before shown) bool { return before.place == asTool && before.tool == e.tool }
+			if i := slices.IndexFunc(left, offered); i >= 0 {
+				left = slices.Delete(left, i, i+1)
+				names = append(names, knownName{e.tool.def.names(), e.tool.owner})
+				continue
+			}
+		}
+		left = append(left, e)
+	}
+	if names == nil {
+		return
+	}
+	began := s.began
+	s.setShown(slices.Concat(s.shown[:told], left))
+	s.began = began
+	s.remember(names)
 }
 
 // newsOf returns the text of items that came after the beginning, or "".

@@ -123,3 +123,21 @@ func TestUsersToolsAreNotRecorded(t *testing.T) {
 	assert.Contains(t, string(store.Data), "mcp_a__tool_001")
 	assert.NotContains(t, string(store.Data), "mine")
 }
+
+// The first Turn may begin with another list than the host showed before.
+func TestFirstTurnIsNoCompact(t *testing.T) {
+	t.Parallel()
+	var losses []CacheLoss
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}, OnEvent: func(e Event) {
+		if e.Kind == EventCacheLost {
+			losses = append(losses, e.Loss)
+		}
+	}})
+	s := m.NewSession(nil)
+	s.Tools()
+	s.CountUsage(TokenUsage{Input: 5000, Written: 5000})
+	turnOf(t, s, FormatOpenAIChat, "")
+	s.CountUsage(TokenUsage{Input: 5000, Written: 5000})
+	require.Len(t, losses, 1)
+	require.Equal(t, LossTools, losses[0].Cause)
+}

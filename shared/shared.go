@@ -98,7 +98,7 @@ type Document interface {
 
 const (
 	MaxID       = 256       // bytes of an id, or of the name of a document
-	MaxState    = 64 << 20  // bytes of a state; mcphybrid's have 4 MiB at most, unless Options.MaxState says otherwise
+	MaxState    = 64 << 20  // bytes of a state; mcphybrid's have 16 MiB at most, unless Options.MaxState says otherwise
 	MaxDocument = 256 << 20 // bytes of a document
 )
 

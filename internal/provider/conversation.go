@@ -85,6 +85,7 @@ func (f *Form) Body(system string, tools []Tool, first int, messages []json.RawM
 	}
 	if f == AnthropicMessages {
 		markLast(tools[:first], list)
+		messages = inOrder(messages)
 	}
 	if messages == nil {
 		messages = []json.RawMessage{}
