@@ -66,7 +66,8 @@ type Turn struct {
 	first int // how many of Tools were there at the beginning
 }
 
-// An Insert is what one Turn appended to a conversation.
+// An Insert is what one Turn appended to a conversation. Several may stand at one place, in
+// their order. Where the provider refuses that, one Insert has what several Turns appended.
 type Insert struct {
 	At       int               // how many messages of the host's stand before it
 	Before   int               // the place of the Turn before it: see [Session.TakeBack]
@@ -78,7 +79,8 @@ type Insert struct {
 // system prompt, which is the host's followed by System, the tools, and the conversation,
 // to which Append was appended. The host adds the others, such as the model. For Anthropic
 // there are marks of what to cache, behind the tools, the system prompt and the last
-// message.
+// message. Its messages of the role system stand behind those of the user, before an answer
+// or at the end, and those that meet there are one: it refuses all else.
 func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 	tools := make([]provider.Tool, len(t.Tools))
 	for i, e := range t.Tools {
@@ -151,8 +153,11 @@ func (t turns) removes() bool { return t.begun && t.adds && t.form != nil && t.f
 // model, and fixes the system prompt and the list of tools. A conversation may go on in
 // another process: see [Session.Save].
 //
-// If the request fails, send the same one again, without another Turn. If the host drops
-// what it appended, it calls [Session.TakeBack] with [Turn.Before].
+// If the request fails, send the same one again, without another Turn. Or keep what was
+// appended and go on: if the user writes before there is an answer, [Turn.Body] puts what
+// stands before that message behind it, where Anthropic takes it. A host that does not use
+// Body does so itself, or drops what it appended and calls [Session.TakeBack] with
+// [Turn.Before].
 //
 // Turn fails if the format is unknown or can't do what the session's disclosure needs, if
 // the provider can't take a tool's name, or if there are more tools than it accepts. Then
@@ -165,7 +170,8 @@ func (s *Session) Turn(f Format, model string) (Turn, error) {
 // can be appended to it for good: the host puts [Turn.Inserts] into each request. messages
 // is how many messages the conversation has now, without any of these. If it has fewer
 // than before, the session takes back what was inserted behind them, and tells it again.
-// What comes while the conversation does not grow is told when it has.
+// What comes while the conversation does not grow, as a window of fixed length, stands behind
+// what was inserted last.
 func (s *Session) TurnAt(f Format, model string, messages int) (Turn, error) {
 	return s.nextRequest(f, model, max(0, min(messages, math.MaxInt32)))
 }
