@@ -13,7 +13,7 @@ import (
 func TestAccessClone(t *testing.T) {
 	t.Parallel()
 	a := Access{Allow: []string{"read"}, Deny: []string{"write"}}
-	c := a.clone()
+	c := a.Clone()
 	a.Allow[0], a.Deny[0] = "changed", "changed"
 	assert.Equal(t, Access{Allow: []string{"read"}, Deny: []string{"write"}}, c)
 }

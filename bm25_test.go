@@ -26,9 +26,9 @@ type scanned struct {
 	key string
 }
 
-// scan ranks every document by the published formula, one at a time and without
+// scanAll ranks every document by the published formula, one at a time and without
 // an index. In documents and query, spaces separate words.
-func scan(docs []string, query string, n int, keep func(int) bool, k1, b float64) []scanned {
+func scanAll(docs []string, query string, n int, keep func(int) bool, k1, b float64) []scanned {
 	count := func(doc, term string) (tf float64) {
 		for word := range strings.FieldsSeq(doc) {
 			if word == term {
@@ -177,7 +177,7 @@ func TestSpecA6BM25EqualsScan(t *testing.T) {
 			}
 
 			got := x.Search(query, n, keep)
-			want := scan(docs, query, n, keep, k1, b)
+			want := scanAll(docs, query, n, keep, k1, b)
 			if d := difference(got, want, n); d != "" {
 				t.Fatalf("seed %d, query %q, n %d, k1 %v, b %v: %s\n got %v\nwant %v\ndocs %q", seed, query, n, k1, b, d, got, want, docs)
 			}

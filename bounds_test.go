@@ -18,6 +18,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -503,7 +504,7 @@ func TestCachedListsAreBounded(t *testing.T) {
 	s := mcpserver.NewMCPServer("a", "1")
 	s.AddTools(echoTool("one", strings.Repeat("x", 1000)), echoTool("two", strings.Repeat("x", 1000)))
 	o := Options{
-		Cache:   FileStore(t.TempDir() + "/cache"),
+		Cache:   store.File(t.TempDir() + "/cache"),
 		Servers: []ServerConfig{{Name: "a", URL: serveHTTP(t, mcpserver.NewStreamableHTTPServer(s), "127.0.0.1:0")}},
 	}
 	start := func(o Options) (*Manager, error) {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/provider"
+	"github.com/mcphybrid/mcphybrid/internal/request"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
@@ -14,13 +14,26 @@ import (
 // A BridgeTool is one tool of an MCP server as a callable Go value. It is
 // immutable and may be used concurrently. Compare tools by name, not by pointer:
 // a [Registry] may get several copies of one tool.
+//
+// A server can say in a tool's _meta how clients should offer it:
+//
+//	{"name": "edit_file", …, "_meta": {
+//		"anthropic/alwaysLoad": true,
+//		"anthropic/searchHint": "patch change",
+//		"mcphybrid/needs": ["read_file"]}}
+//
+// The first asks for the tool to be inline: up to five such tools of a server rank
+// before all others except pins, and count towards the limits on inline tools. The
+// second has further words by which a search finds it. Published clients understand
+// these two as well. The third names other tools of the server that this one needs, by
+// their own names, at most 32: see [Options.Needs].
 type BridgeTool struct {
 	name    string // registered
 	def     *definition
 	owner   *owner       // the system or a user
 	through caller       // calls a copy that is in a registry; else nil
 	tokens  atomic.Int64 // of the definition, once counted
-	exports provider.Made
+	exports request.ExportCache
 	matched atomic.Pointer[matched]
 }
 

@@ -15,13 +15,12 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // searched returns the answer to a search of the model.
-func searched(t *testing.T, s *Session, query string) (a words.SearchAnswer) {
+func searched(t *testing.T, s *Session, query string) (a searchAnswer) {
 	t.Helper()
 	r, err := s.Call(t.Context(), SearchToolName, map[string]any{"query": query})
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 // cacheKey returns a hash that differs if a configuration may give the server
 // other tools. The environment and headers, which hold secrets, are not part of
 // it.
-func (sc *ServerConfig) cacheKey() string {
-	return cache.Key(sc.Command, sc.Args, sc.Dir, sc.URL, sc.Tools, sc.Prefix)
+func cacheKey(cfg *ServerConfig) string {
+	return cache.Key(cfg.Command, cfg.Args, cfg.Dir, cfg.URL, cfg.Tools, cfg.Prefix)
 }
 
 // recall restores the names that were given before this run, once. It returns the
@@ -54,7 +55,7 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 			continue
 		}
 		c := cached(src.name)
-		if c == nil || c.Config != src.cfg.cacheKey() {
+		if c == nil || c.Config != cacheKey(&src.cfg) {
 			continue
 		}
 		if src.server.ListAgain() {
@@ -82,16 +83,28 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 	})
 }
 
-// RefreshCache reads [Options.Cache] again, after another process that shares it has saved.
-// A server that is neither connected here nor being connected gets the lists that it has
-// there, if they are newer.
-// One that is connected is asked to list again if it has others there, less and less often
-// if that happens all the time. What could not be stored before is stored, in the
-// background. Without a cache, RefreshCache does nothing.
-func (m *Manager) RefreshCache() error {
+// Refresh reads [Options.TrustStore] and [Options.Cache] again, after another process that
+// shares them has saved. What could not be stored before is stored, the lists in the
+// background. Without these stores, Refresh does nothing.
+//
+// What a person has accepted by another Manager is then no longer held back here. A server
+// that is neither connected here nor being connected gets the lists that it has in the
+// cache, if they are newer. One that is connected is asked to list again if it has others
+// there, less and less often if that happens all the time.
+//
+// If one store can't be read, nothing of it has changed, and the other is read all the
+// same. The error joins those of both. After [Manager.Close] it is [ErrClosed].
+func (m *Manager) Refresh() error {
+	if m.life.Err() != nil {
+		return prefixed(ErrClosed, "")
+	}
+	return prefixed(errors.Join(m.refreshTrust(), m.refreshCache()), "")
+}
+
+func (m *Manager) refreshCache() error {
 	cached, err := m.cache.Read()
 	if err != nil {
-		return prefixed(err, "")
+		return err
 	}
 	m.names.Restore(cached.Names)
 	m.logStored(nil)
@@ -100,7 +113,7 @@ func (m *Manager) RefreshCache() error {
 	sources := slices.DeleteFunc(slices.Clone(m.sources), func(src *source) bool { return !src.begun }) // whose names are for Start to give
 	m.mu.Unlock()
 	_, err = m.fill(sources, cached.News)
-	return prefixed(err, "")
+	return err
 }
 
 // fromCache returns the definitions of the cached tools of src, and what it listed
@@ -129,7 +142,7 @@ func (src *source) keep(in cache.Cache, isNew bool) {
 		for i, d := range defs {
 			lists[cache.Tools][i] = string(d.Raw)
 		}
-		return &cache.Server{Config: src.cfg.cacheKey(), Lists: lists}
+		return &cache.Server{Config: cacheKey(&src.cfg), Lists: lists}
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -30,7 +31,7 @@ import (
 func TestSpecB2StartFromTheCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.json")
 	options := func() *Options {
-		return &Options{Inline: InlineOptions{Max: 3}, Cache: FileStore(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain")}}
+		return &Options{Inline: InlineOptions{Max: 3}, Cache: store.File(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain")}}
 	}
 	first, _ := newTestManager(t, options())
 	sections, tools := sentBytes(first.def)
@@ -71,11 +72,11 @@ func TestSpecB2StartFromTheCache(t *testing.T) {
 // A change since then is published like any change, and stored.
 func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
 	t.Parallel()
-	store := &mcptest.Store{}
+	doc := &mcptest.Store{}
 	options := func(list string) *Options {
 		cfg := child(t, "raw", "raw")
 		cfg.Env["LIST"] = list // not part of the cache key
-		return &Options{Cache: store, Servers: []ServerConfig{cfg}}
+		return &Options{Cache: doc, Servers: []ServerConfig{cfg}}
 	}
 	old := `{"tools":[{"name":"a", "description":"<&>", "inputSchema":{"type": "object"}},{"name":"b","inputSchema":{"type":"object"}}]}`
 	m, _ := newTestManager(t, options(old))
@@ -90,19 +91,19 @@ func TestCacheIsCheckedAgainstTheServer(t *testing.T) {
 	assert.Equal(t, []string{"mcp_raw__a", "mcp_raw__c"}, namesOf(s.InlineTools()))
 	assert.Same(t, before, m.InlineTools()[0])
 	assert.Equal(t, []string{"mcp_raw__a", "mcp_raw__b", "mcp_raw__c"}, namesOf(s.Tools()))
-	soon(t, func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"c\"`) })
+	soon(t, func() bool { data, _ := doc.Load(); return strings.Contains(string(data), `\"name\":\"c\"`) })
 }
 
 // An old list is read again in the background, an eager server is started, and
 // a list that does not fit the configuration is not used.
 func TestCacheLifetime(t *testing.T) {
 	t.Parallel()
-	store := &mcptest.Store{}
-	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	doc := &mcptest.Store{}
+	first, _ := newTestManager(t, &Options{Cache: doc, Servers: []ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
-	stored, _ := store.Load()
+	stored, _ := doc.Load()
 	states := func(opts Options, cfg ServerConfig) State {
-		opts.Cache = store
+		opts.Cache = doc
 		opts.Servers = []ServerConfig{cfg}
 		m, _ := newTestManager(t, &opts)
 		defer m.Close()
@@ -121,26 +122,26 @@ func TestCacheLifetime(t *testing.T) {
 
 	for _, data := range []string{"", "{", `{"version":9}`, `{"version":1,"servers":[]}`, `{"version":1,"servers":{"one":{}}}`,
 		strings.Replace(string(stored), `"tool":[`, `"tool":[5,`, 1)} {
-		store.Data = []byte(data)
+		doc.Data = []byte(data)
 		assert.Equal(t, StateReady, states(Options{}, child(t, "one", "plain")), data)
 	}
-	store.Err = errors.New("disk on fire")
+	doc.Err = errors.New("disk on fire")
 	assert.Equal(t, StateReady, states(Options{}, child(t, "one", "plain")))
 }
 
 // The store has neither environments nor headers.
 func TestCacheHasNoSecrets(t *testing.T) {
 	t.Parallel()
-	store := &mcptest.Store{}
+	doc := &mcptest.Store{}
 	cfg := child(t, "one", "plain")
 	cfg.Env["TOKEN"] = "s3cret"
-	m, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{cfg}})
+	m, _ := newTestManager(t, &Options{Cache: doc, Servers: []ServerConfig{cfg}})
 	require.NoError(t, m.Close())
-	data, _ := store.Load()
+	data, _ := doc.Load()
 	require.True(t, json.Valid(data))
 	assert.NotContains(t, string(data), "s3cret")
 	web := ServerConfig{URL: "http://h/?key=s3cret", Headers: map[string]string{"A": "s3cret"}}
-	assert.Len(t, web.cacheKey(), 32)
+	assert.Len(t, cacheKey(&web), 32)
 }
 
 // A server that nobody calls is stopped, and started by the next call.
@@ -159,20 +160,20 @@ func TestIdleServerIsStopped(t *testing.T) {
 // limit.
 func TestCacheThatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	store := &mcptest.Store{}
-	first, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	doc := &mcptest.Store{}
+	first, _ := newTestManager(t, &Options{Cache: doc, Servers: []ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
-	stored, _ := store.Load()
+	stored, _ := doc.Load()
 
 	other := strings.Replace(string(stored), `"version":2`, `"version":3`, 1)
 	require.NotEqual(t, string(stored), other)
-	require.NoError(t, store.Save([]byte(other)))
-	m, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{child(t, "one", "plain")}})
+	require.NoError(t, doc.Save([]byte(other)))
+	m, _ := newTestManager(t, &Options{Cache: doc, Servers: []ServerConfig{child(t, "one", "plain")}})
 	assert.Equal(t, StateReady, m.Servers()[0].State, "it was not started from the cache")
 	require.NoError(t, m.Close())
 
-	require.NoError(t, store.Save(stored))
-	m = NewManager(&Options{Cache: store, Limits: ServerLimits{MaxTools: 5}, Servers: []ServerConfig{child(t, "one", "plain")}})
+	require.NoError(t, doc.Save(stored))
+	m = NewManager(&Options{Cache: doc, Limits: ServerLimits{MaxTools: 5}, Servers: []ServerConfig{child(t, "one", "plain")}})
 	defer m.Close()
 	assert.ErrorContains(t, m.Start(t.Context()), "it lists more tools than the limit of 5")
 	assert.Empty(t, m.InlineTools())
@@ -182,9 +183,9 @@ func TestCacheThatDoesNotFit(t *testing.T) {
 // another server had.
 func TestSharedCacheKeepsNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := FileStore(filepath.Join(t.TempDir(), "cache"))
+		doc := store.File(filepath.Join(t.TempDir(), "cache"))
 		begin := func() *Manager {
-			m := NewManager(&Options{Cache: store})
+			m := NewManager(&Options{Cache: doc})
 			t.Cleanup(func() { _ = m.Close() })
 			require.NoError(t, m.Start(t.Context()))
 			return m
@@ -210,8 +211,8 @@ func TestSharedCacheKeepsNames(t *testing.T) {
 func TestBusyServersAreSavedOnceASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := new(mcptest.Split)
-		m := NewManager(&Options{Cache: store, Servers: []ServerConfig{{Name: "busy", Command: "x"}}})
+		doc := new(mcptest.Split)
+		m := NewManager(&Options{Cache: doc, Servers: []ServerConfig{{Name: "busy", Command: "x"}}})
 		src := m.sources[0]
 		require.NoError(t, src.claimNames(m.names))
 		tool := func(i int, does string) *definition {
@@ -232,34 +233,34 @@ func TestBusyServersAreSavedOnceASecond(t *testing.T) {
 		}
 		require.NoError(t, m.setTools(src, list(0), nil, nil))
 		time.Sleep(2500 * time.Millisecond)
-		assert.Equal(t, 1, store.Saved().Times)
+		assert.Equal(t, 1, doc.Saved().Times)
 		const changes = 5000
 		for i := range changes {
 			require.NoError(t, m.setTools(src, list(i+1), nil, nil))
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(2500 * time.Millisecond) // no save ends, or waits, at the same time
-		saved := store.Saved()
+		saved := doc.Saved()
 		assert.InDelta(t, 6, saved.Times, 1)
 		assert.Less(t, saved.Bytes, 7*2000)
 		require.NoError(t, m.setTools(src, list(-1), nil, nil))
 		synctest.Wait()
-		assert.Equal(t, 1, store.Saved().Times, "at once")
+		assert.Equal(t, 1, doc.Saved().Times, "at once")
 		require.NoError(t, m.setTools(src, list(-2), nil, nil))
 		synctest.Wait()
-		assert.Zero(t, store.Saved().Times)
+		assert.Zero(t, doc.Saved().Times)
 		before := time.Now()
 		require.NoError(t, m.Close())
 		assert.Zero(t, time.Since(before))
-		assert.Equal(t, 1, store.Saved().Times, "what was pending")
+		assert.Equal(t, 1, doc.Saved().Times, "what was pending")
 
-		m = NewManager(&Options{Cache: store, Servers: []ServerConfig{{Name: "busy", Command: "x"}}})
+		m = NewManager(&Options{Cache: doc, Servers: []ServerConfig{{Name: "busy", Command: "x"}}})
 		require.NoError(t, m.Start(t.Context()))
 		assert.Equal(t, StateCached, m.Servers()[0].State)
 		assert.Contains(t, m.sources[0].listed[7].Description, "does -2")
 		assert.Len(t, m.sources[0].listed, 50)
 		require.NoError(t, m.Close())
-		assert.Zero(t, store.Saved())
+		assert.Zero(t, doc.Saved())
 	})
 }
 
@@ -290,9 +291,9 @@ func (v *versions) down() {
 // connected takes it, one that is connected lists again.
 func TestRefreshCache(t *testing.T) {
 	t.Parallel()
-	store, web := &mcptest.Store{}, newVersions(t, echoTool("log", "good"))
+	doc, web := &mcptest.Store{}, newVersions(t, echoTool("log", "good"))
 	start := func() *Manager {
-		m, _ := newTestManager(t, &Options{Cache: store, Trust: TrustQuarantine, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
+		m, _ := newTestManager(t, &Options{Cache: doc, Trust: TrustQuarantine, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
 		return m
 	}
 	require.NoError(t, start().Close())
@@ -302,15 +303,15 @@ func TestRefreshCache(t *testing.T) {
 		require.NoError(t, err)
 		soon(t, func() bool { return m.Servers()[0].State == StateReady })
 	}
-	require.NoError(t, idle.RefreshCache())
+	require.NoError(t, idle.Refresh())
 	require.Equal(t, []string{"mcp_web__log"}, toolNames(idle.InlineTools()))
 
 	web.serve(echoTool("log", "better"), echoTool("push", "new"), echoTool("pull", "new"))
 	a.sources[0].server.ListAgain() // as if it had been told
-	stored := func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"push\"`) }
+	stored := func() bool { data, _ := doc.Load(); return strings.Contains(string(data), `\"name\":\"push\"`) }
 	soon(t, stored)
 	for _, m := range []*Manager{idle, busy} {
-		require.NoError(t, m.RefreshCache())
+		require.NoError(t, m.Refresh())
 		soon(t, func() bool { return len(changedTools(m)) == 3 })
 		for _, e := range changedTools(m) {
 			assert.True(t, e.Held, "what another replica has stored is not trusted")
@@ -324,9 +325,9 @@ func TestRefreshCache(t *testing.T) {
 	require.NoError(t, err)
 
 	broken := NewManager(&Options{Cache: &mcptest.Store{Data: []byte("{")}})
-	assert.ErrorContains(t, broken.RefreshCache(), "mcphybrid: loading the catalog: ")
+	assert.ErrorContains(t, broken.Refresh(), "mcphybrid: loading the catalog: ")
 	none, _ := newTestManager(t, nil)
-	assert.NoError(t, none.RefreshCache())
+	assert.NoError(t, none.Refresh())
 }
 
 // unwired returns a client of h without a network, so that the clock of a bubble goes on.
@@ -400,11 +401,11 @@ func TestServerThatWordsItsListAnew(t *testing.T) {
 			return tools
 		}))
 		srv.AddTools(echoTool("log", ""))
-		store := new(mcptest.Split)
+		doc := new(mcptest.Split)
 		client := unwired(mcpserver.NewStreamableHTTPServer(srv, mcpserver.WithStateLess(true)))
 		var replicas []*Manager
 		for range 2 {
-			m := NewManager(&Options{Cache: store, Limits: ServerLimits{Refresh: -1}, Servers: []ServerConfig{{Name: "web", URL: "http://web", HTTPClient: client, Eager: true}}})
+			m := NewManager(&Options{Cache: doc, Limits: ServerLimits{Refresh: -1}, Servers: []ServerConfig{{Name: "web", URL: "http://web", HTTPClient: client, Eager: true}}})
 			defer func() { _ = m.Close() }()
 			require.NoError(t, m.Start(t.Context()))
 			time.Sleep(2 * time.Second)
@@ -415,7 +416,7 @@ func TestServerThatWordsItsListAnew(t *testing.T) {
 			before := lists.Load()
 			for range d / time.Second {
 				for _, m := range replicas {
-					require.NoError(t, m.RefreshCache())
+					require.NoError(t, m.Refresh())
 				}
 				time.Sleep(time.Second)
 			}
@@ -444,11 +445,11 @@ func TestServerThatWordsItsListAnew(t *testing.T) {
 }
 
 // A replica that could not start a server takes the list of one that could.
-func TestRefreshCacheTakesTheFirstList(t *testing.T) {
+func TestRefreshTakesTheFirstList(t *testing.T) {
 	t.Parallel()
-	store, web := &mcptest.Split{}, newVersions(t)
+	doc, web := &mcptest.Split{}, newVersions(t)
 	start := func() *Manager {
-		m := NewManager(&Options{Cache: store, Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
+		m := NewManager(&Options{Cache: doc, Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
 		t.Cleanup(func() { _ = m.Close() })
 		_ = m.Start(t.Context())
 		return m
@@ -456,58 +457,58 @@ func TestRefreshCacheTakesTheFirstList(t *testing.T) {
 	web.down()
 	late := start()
 	require.Equal(t, StateDown, late.Servers()[0].State)
-	require.NoError(t, late.RefreshCache())
+	require.NoError(t, late.Refresh())
 	require.Empty(t, toolNames(late.InlineTools()))
 	web.serve(echoTool("log", ""), echoTool("push", ""))
 	require.NoError(t, start().Close())
 	web.down()
-	require.NoError(t, late.RefreshCache())
+	require.NoError(t, late.Refresh())
 	assert.ElementsMatch(t, []string{"mcp_web__log", "mcp_web__push"}, toolNames(late.InlineTools()))
 	require.NoError(t, check(late))
-	store.Gets()
-	require.NoError(t, late.RefreshCache())
-	assert.Zero(t, store.Gets(), "it has the list")
+	doc.Gets()
+	require.NoError(t, late.Refresh())
+	assert.Zero(t, doc.Gets(), "it has the list")
 }
 
 // A replica keeps what it has listed itself, and an older list comes from nowhere.
-func TestRefreshCacheKeepsTheNewer(t *testing.T) {
+func TestRefreshKeepsTheNewer(t *testing.T) {
 	t.Parallel()
-	store, web := &mcptest.Store{}, newVersions(t, echoTool("old", ""))
+	doc, web := &mcptest.Store{}, newVersions(t, echoTool("old", ""))
 	start := func() *Manager {
-		m, _ := newTestManager(t, &Options{Cache: store, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
+		m, _ := newTestManager(t, &Options{Cache: doc, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
 		return m
 	}
 	require.NoError(t, start().Close())
-	old, _ := store.Load()
+	old, _ := doc.Load()
 	a, idle := start(), start()
 	web.serve(echoTool("new", ""))
 	require.NoError(t, a.Preload(t.Context(), "*"))
 	soon(t, func() bool {
 		return len(toolNames(a.InlineTools())) == 1 && toolNames(a.InlineTools())[0] == "mcp_web__new"
 	})
-	stored := func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"new\"`) }
+	stored := func() bool { data, _ := doc.Load(); return strings.Contains(string(data), `\"name\":\"new\"`) }
 	soon(t, stored)
 	idle.cache.Save()
 	assert.True(t, stored(), "who has the older list does not overwrite the newer one")
-	require.NoError(t, idle.RefreshCache())
+	require.NoError(t, idle.Refresh())
 	require.Equal(t, []string{"mcp_web__new"}, toolNames(idle.InlineTools()))
 
-	require.NoError(t, store.Save(old))
+	require.NoError(t, doc.Save(old))
 	for range 3 {
-		require.NoError(t, idle.RefreshCache())
-		require.NoError(t, a.RefreshCache())
+		require.NoError(t, idle.Refresh())
+		require.NoError(t, a.Refresh())
 	}
 	assert.Equal(t, []string{"mcp_web__new"}, toolNames(idle.InlineTools()))
 	assert.Equal(t, []string{"mcp_web__new"}, toolNames(a.InlineTools()))
 }
 
-// What RefreshCache has read of a server is dropped if the server is removed meanwhile.
-func TestRemovedDuringRefreshCache(t *testing.T) {
+// What Refresh has read of a server is dropped if the server is removed meanwhile.
+func TestRemovedDuringRefresh(t *testing.T) {
 	t.Parallel()
 	cfg := serving("a", echoTool("one", ""))
 	web := mcpserver.NewStreamableHTTPServer(mcpServer(cfg), mcpserver.WithStateful(true))
-	store := new(mcptest.Store)
-	opts := Options{Servers: []ServerConfig{{Name: "a", URL: serveHTTP(t, web, "127.0.0.1:0")}}, Cache: store}
+	doc := new(mcptest.Store)
+	opts := Options{Servers: []ServerConfig{{Name: "a", URL: serveHTTP(t, web, "127.0.0.1:0")}}, Cache: doc}
 	first := NewManager(&opts)
 	require.NoError(t, first.Start(t.Context()))
 	require.NoError(t, first.Close())
@@ -521,7 +522,7 @@ func TestRemovedDuringRefreshCache(t *testing.T) {
 		}
 		return len(text) / 4
 	})
-	counting.Cache = store
+	counting.Cache = doc
 	m, _ = newTestManager(t, &counting)
 	src := m.sources[0]
 	require.Equal(t, StateCached, m.Servers()[0].State)
@@ -533,15 +534,15 @@ func TestRemovedDuringRefreshCache(t *testing.T) {
 	require.NoError(t, other.Close())
 
 	armed.Store(true)
-	require.NoError(t, m.RefreshCache())
+	require.NoError(t, m.Refresh())
 	require.Empty(t, m.Servers())
 	assert.Len(t, src.listed, 1, "what it had before")
 }
 
-// What could not be stored is stored after the next RefreshCache, as when the store is back.
-func TestRefreshCacheStoresWhatIsLeft(t *testing.T) {
+// What could not be stored is stored after the next Refresh, as when the store is back.
+func TestRefreshStoresWhatIsLeft(t *testing.T) {
 	t.Parallel()
-	store, web := &mcptest.Store{Err: errors.New("no network")}, newVersions(t, echoTool("a", ""))
+	doc, web := &mcptest.Store{Err: errors.New("no network")}, newVersions(t, echoTool("a", ""))
 	failed := make(chan struct{}, 100)
 	log := slog.New(slog.NewTextHandler(logWriter(func(p []byte) (int, error) {
 		if strings.Contains(string(p), "storing the catalog: no network") {
@@ -549,16 +550,16 @@ func TestRefreshCacheStoresWhatIsLeft(t *testing.T) {
 		}
 		return len(p), nil
 	}), nil))
-	m, _ := newTestManager(t, &Options{Cache: store, Logger: log, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
+	m, _ := newTestManager(t, &Options{Cache: doc, Logger: log, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
 	<-failed
-	assert.ErrorContains(t, m.RefreshCache(), "no network")
-	store.Fail(nil)
-	require.NoError(t, m.RefreshCache())
-	soon(t, func() bool { data, _ := store.Load(); return strings.Contains(string(data), `\"name\":\"a\"`) })
+	assert.ErrorContains(t, m.Refresh(), "no network")
+	doc.Fail(nil)
+	require.NoError(t, m.Refresh())
+	soon(t, func() bool { data, _ := doc.Load(); return strings.Contains(string(data), `\"name\":\"a\"`) })
 }
 
-// RefreshCache before Start leaves everything to Start.
-func TestRefreshCacheBeforeStart(t *testing.T) {
+// Refresh before Start leaves everything to Start.
+func TestRefreshBeforeStart(t *testing.T) {
 	t.Parallel()
 	opts := Options{Cache: new(mcptest.Store)}
 	for _, name := range []string{"a", "b"} {
@@ -571,7 +572,7 @@ func TestRefreshCacheBeforeStart(t *testing.T) {
 
 	m = NewManager(&opts)
 	defer m.Close()
-	require.NoError(t, m.RefreshCache())
+	require.NoError(t, m.Refresh())
 	assert.Empty(t, m.InlineTools())
 	assert.NoError(t, check(m))
 	require.NoError(t, m.Start(t.Context()))

@@ -20,7 +20,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // A ToolCall is a call that passed all checks: its tool is known and permitted,
@@ -125,7 +124,7 @@ func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
 		return kept.owner, kept.def.names()
 	}
 	of, t = s.scope.keeper.absent(name)
-	if of == nil || !v.rights.Permit(t) || !s.scope.opts.Access.permits(t) || !s.scope.keeper.permits(of, t) {
+	if of == nil || !v.rights.Permit(t) || !rules.Access(s.scope.opts.Access).Permits(t) || !s.scope.keeper.permits(of, t) {
 		return nil, t
 	}
 	return of, t
@@ -145,7 +144,7 @@ func (s *Session) textRefused(v *view, name string, err error) string {
 	}
 	text := textRefused(name, "called", err, v.offers(metaSearch), since)
 	if v.loads && unknown != nil {
-		text = words.ForToolSearch(text)
+		text = textForToolSearch(text)
 	}
 	return text
 }
@@ -218,7 +217,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	}
 	s.link(t.origin(), result.Content)
 	// The host's code may have made the result: its JSON is of the host's making too.
-	return foreign.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.fit(result), nil })
+	return foreign.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.truncate(result), nil })
 }
 
 // wrapped returns the handler that makes calls, wrapped in middleware.

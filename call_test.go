@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -230,14 +231,11 @@ func TestSpecF10Accounting(t *testing.T) {
 	assert.Equal(t, []int{4, 3, 2, 2, 1}, []int{st.Usage.Calls, st.Usage.Errors, st.Activations, st.Searches, st.EmptySearches})
 	assert.Positive(t, st.Usage.Latency)
 	assert.Equal(t, (len(found)+3)/4+(len(empty)+3)/4, st.Tokens.Searches)
-	servers := m.ServerStats()
-	for i := range servers {
-		servers[i].Usage.Latency = 0
-	}
+	servers := figuresOf(m)
 	one := m.toolTokens(m.InlineTools()[0])
-	assert.Equal(t, []ServerStats{
-		{Name: "a", Tools: 6, Inline: 1, Tokens: 6 * one, Usage: Usage{Calls: 2, Errors: 1}},
-		{Name: "b", Tools: 1, Tokens: m.toolTokens(m.DeferredTools()[5]), Usage: Usage{Calls: 1, Errors: 1}},
+	assert.Equal(t, map[string]snapshot.Figures{
+		"a": {Tools: 6, Inline: 1, Tokens: 6 * one, Usage: snapshot.Usage{Calls: 2, Errors: 1}},
+		"b": {Tools: 1, Tokens: m.toolTokens(m.DeferredTools()[5]), Usage: snapshot.Usage{Calls: 1, Errors: 1}},
 	}, servers)
 
 	var seen []string

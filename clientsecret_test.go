@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,8 +35,8 @@ func TestClientSecretStays(t *testing.T) {
 	t.Parallel()
 	a, b := mcptest.NewAuthority(t, echoHandler()), mcptest.NewAuthority(t, echoHandler())
 	secret := []string{clientSecret}
-	config := func(set func(*OAuthConfig)) ServerConfig {
-		oauth := &OAuthConfig{ClientID: "mine", ClientSecret: clientSecret}
+	settings := func(set func(*config.OAuth)) ServerConfig {
+		oauth := &config.OAuth{ClientID: "mine", ClientSecret: clientSecret}
 		set(oauth)
 		return ServerConfig{Name: "web", URL: a.Server, OAuth: oauth}
 	}
@@ -44,7 +45,7 @@ func TestClientSecretStays(t *testing.T) {
 		defer a.Mu.Unlock()
 		a.Moved = to
 	}
-	plain := config(func(*OAuthConfig) {})
+	plain := settings(func(*config.OAuth) {})
 	d := newLoginDesk(t, t.TempDir(), plain)
 	_ = d.Start(t.Context())
 	require.NoError(t, d.Login(t.Context(), "web"))
@@ -83,20 +84,20 @@ func TestClientSecretStays(t *testing.T) {
 		_ = d.AddServer(t.Context(), cfg)
 		return d.clean(d.Login(t.Context(), "web"))
 	}
-	require.NoError(t, again(config(func(o *OAuthConfig) { o.TokenURL = b.URL + "/token" })))
+	require.NoError(t, again(settings(func(o *config.OAuth) { o.TokenURL = b.URL + "/token" })))
 	assert.Equal(t, secret, secretsAt(b))
 	require.NoError(t, d.call())
 	assert.ErrorContains(t, again(plain), elsewhere, "that was another decision")
-	require.NoError(t, again(config(func(o *OAuthConfig) { o.MetadataURL = b.URL + "/.well-known/oauth-authorization-server" })))
+	require.NoError(t, again(settings(func(o *config.OAuth) { o.MetadataURL = b.URL + "/.well-known/oauth-authorization-server" })))
 	assert.Equal(t, secret, secretsAt(b))
 	assert.Empty(t, secretsAt(a))
 
 	// It names the first one, whatever the server says.
-	for _, set := range []func(*OAuthConfig){
-		func(o *OAuthConfig) { o.TokenURL = a.URL + "/token" },
-		func(o *OAuthConfig) { o.MetadataURL = a.URL + "/.well-known/oauth-authorization-server" },
+	for _, set := range []func(*config.OAuth){
+		func(o *config.OAuth) { o.TokenURL = a.URL + "/token" },
+		func(o *config.OAuth) { o.MetadataURL = a.URL + "/.well-known/oauth-authorization-server" },
 	} {
-		assert.Error(t, again(config(set)), "the server does not know these tokens")
+		assert.Error(t, again(settings(set)), "the server does not know these tokens")
 		assert.Equal(t, secret, secretsAt(a))
 		assert.Empty(t, secretsAt(b))
 	}
@@ -109,20 +110,20 @@ func TestClientSecretStays(t *testing.T) {
 func TestClientSecretIsAdded(t *testing.T) {
 	t.Parallel()
 	a := mcptest.NewAuthority(t, echoHandler())
-	web := ServerConfig{Name: "web", URL: a.Server, OAuth: &OAuthConfig{ClientID: "mine"}}
+	web := ServerConfig{Name: "web", URL: a.Server, OAuth: &config.OAuth{ClientID: "mine"}}
 	d := newLoginDesk(t, t.TempDir(), web)
 	_ = d.Start(t.Context())
 	require.NoError(t, d.Login(t.Context(), "web"))
 	require.NoError(t, d.call())
 	a.Expire()
-	web.OAuth = &OAuthConfig{ClientID: "mine", ClientSecret: clientSecret}
+	web.OAuth = &config.OAuth{ClientID: "mine", ClientSecret: clientSecret}
 	require.True(t, d.RemoveServer("web"))
 	assert.ErrorIs(t, d.clean(d.AddServer(t.Context(), web)), ErrAuthorizationRequired)
 	assert.Empty(t, secretsAt(a))
 	require.NoError(t, d.Login(t.Context(), "web"))
 	assert.Equal(t, []string{clientSecret}, secretsAt(a))
 
-	web.OAuth = &OAuthConfig{ClientSecret: clientSecret}
+	web.OAuth = &config.OAuth{ClientSecret: clientSecret}
 	require.True(t, d.RemoveServer("web"))
 	_ = d.AddServer(t.Context(), web)
 	assert.EqualError(t, d.Login(t.Context(), "web"), `mcphybrid: login to server "web": OAuth.ClientSecret goes with OAuth.ClientID`)
@@ -159,11 +160,11 @@ func TestTokensAreNotTheStores(t *testing.T) {
 	a, evil := mcptest.NewAuthority(t, echoHandler()), mcptest.NewAuthority(t, echoHandler())
 	var asked atomic.Int32
 	evil.Answer = func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false }
-	for name, set := range map[string]func(*OAuthConfig){
-		"nothing":     func(*OAuthConfig) {},
-		"MetadataURL": func(o *OAuthConfig) { o.MetadataURL = a.URL + "/.well-known/oauth-authorization-server" },
+	for name, set := range map[string]func(*config.OAuth){
+		"nothing":     func(*config.OAuth) {},
+		"MetadataURL": func(o *config.OAuth) { o.MetadataURL = a.URL + "/.well-known/oauth-authorization-server" },
 	} {
-		oauth := new(OAuthConfig)
+		oauth := new(config.OAuth)
 		set(oauth)
 		web, store := ServerConfig{Name: "web", URL: a.Server, OAuth: oauth}, t.TempDir()
 		d := newLoginDesk(t, store, web)
@@ -207,12 +208,12 @@ func (d *loginDesk) rewrite(change func(r map[string]any)) {
 func TestClientSecretIsNotTheStores(t *testing.T) {
 	t.Parallel()
 	a, evil := mcptest.NewAuthority(t, echoHandler()), mcptest.NewAuthority(t, echoHandler())
-	for name, set := range map[string]func(*OAuthConfig){
-		"first use":   func(*OAuthConfig) {},
-		"TokenURL":    func(o *OAuthConfig) { o.TokenURL = a.URL + "/token" },
-		"MetadataURL": func(o *OAuthConfig) { o.MetadataURL = a.URL + "/.well-known/oauth-authorization-server" },
+	for name, set := range map[string]func(*config.OAuth){
+		"first use":   func(*config.OAuth) {},
+		"TokenURL":    func(o *config.OAuth) { o.TokenURL = a.URL + "/token" },
+		"MetadataURL": func(o *config.OAuth) { o.MetadataURL = a.URL + "/.well-known/oauth-authorization-server" },
 	} {
-		oauth := &OAuthConfig{ClientID: "mine", ClientSecret: clientSecret}
+		oauth := &config.OAuth{ClientID: "mine", ClientSecret: clientSecret}
 		set(oauth)
 		web, store := ServerConfig{Name: "web", URL: a.Server, OAuth: oauth}, t.TempDir()
 		d := newLoginDesk(t, store, web)
@@ -269,9 +270,9 @@ func TestClientSecretAtARevocation(t *testing.T) {
 			return true
 		}
 	}
-	logout := func(store string, set func(*OAuthConfig), first, later string) error {
+	logout := func(store string, set func(*config.OAuth), first, later string) error {
 		named = first
-		oauth := &OAuthConfig{ClientID: "mine", ClientSecret: clientSecret}
+		oauth := &config.OAuth{ClientID: "mine", ClientSecret: clientSecret}
 		set(oauth)
 		d := newLoginDesk(t, store, ServerConfig{Name: "web", URL: a.Server, OAuth: oauth})
 		_ = d.Start(t.Context())
@@ -284,15 +285,15 @@ func TestClientSecretAtARevocation(t *testing.T) {
 		return d.clean(d.Logout(t.Context(), "web"))
 	}
 	answer(http.StatusUnauthorized)
-	firstUse := func(*OAuthConfig) {}
+	firstUse := func(*config.OAuth) {}
 	withheld := "the authorization server answers with status 401; OAuth.ClientSecret was not sent there: no trusted metadata name the endpoint; set OAuth.MetadataURL if they should"
 	assert.NoError(t, logout(t.TempDir(), firstUse, "/revoke", ""))
 	assert.NotEmpty(t, secretsAt(a))
 	assert.ErrorContains(t, logout(t.TempDir(), firstUse, "/revoke", "/evil"), withheld)
 	assert.Empty(t, secretsAt(a), "the server names another endpoint since the first use")
-	assert.ErrorContains(t, logout(t.TempDir(), func(o *OAuthConfig) { o.TokenURL = a.URL + "/token" }, "/evil", ""), withheld)
+	assert.ErrorContains(t, logout(t.TempDir(), func(o *config.OAuth) { o.TokenURL = a.URL + "/token" }, "/evil", ""), withheld)
 	assert.Empty(t, secretsAt(a), "only the server names the endpoint")
-	assert.NoError(t, logout(t.TempDir(), func(o *OAuthConfig) {
+	assert.NoError(t, logout(t.TempDir(), func(o *config.OAuth) {
 		o.TokenURL, o.MetadataURL = a.URL+"/token", a.URL+"/.well-known/oauth-authorization-server"
 	}, "/revoke", ""))
 	assert.NotEmpty(t, secretsAt(a))

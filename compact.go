@@ -12,11 +12,11 @@ import (
 // them; tools used in the current turn do not count.
 type ActiveOptions struct {
 	// Max is how many active tools Compact leaves at most. It defaults to
-	// [DefaultMaxActive].
+	// 64 ([DefaultMaxActive]).
 	Max int
 
 	// Turns is after how many turns without use Compact gives up a tool. It
-	// defaults to [DefaultActiveTurns].
+	// defaults to 20 ([DefaultActiveTurns]).
 	Turns int
 }
 

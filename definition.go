@@ -143,26 +143,6 @@ func (d *definition) trustHash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A server can set these members of a tool's _meta to say how clients should
-// offer the tool. Published clients understand them too:
-//
-//	{"name": "open_ticket", …, "_meta": {"anthropic/alwaysLoad": true, "anthropic/searchHint": "bug incident"}}
-const (
-	// AlwaysLoadKey, if true, asks for the tool to be inline. Up to five such
-	// tools of a server rank before all other tools except pins. They count
-	// towards the limits on inline tools.
-	AlwaysLoadKey = "anthropic/alwaysLoad"
-
-	// SearchHintKey holds further words by which search finds the tool.
-	SearchHintKey = "anthropic/searchHint"
-)
-
-// NeedsKey is a member of a tool's _meta. With it a server lists which of its
-// other tools this one needs, by their own names, at most 32:
-//
-//	{"name": "edit_file", …, "_meta": {"mcphybrid/needs": ["read_file"]}}
-const NeedsKey = "mcphybrid/needs"
-
 // maxNeeds is how many tools a server may name that one of its tools needs, and how many
 // are activated with it. One tool of a server must not activate half the catalog.
 const maxNeeds = 32

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -12,7 +13,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -23,7 +23,7 @@ import (
 // withMeta returns an echo tool with the given needs in its _meta.
 func withMeta(name string, needs any) mcpserver.ServerTool {
 	t := echoTool(name, "Does the chore "+name)
-	t.Tool.Meta = mcp.NewMetaFromMap(map[string]any{NeedsKey: needs})
+	t.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"mcphybrid/needs": needs})
 	return t
 }
 
@@ -347,7 +347,7 @@ func TestSpecB5SearchAnswersWithWhatIsNeeded(t *testing.T) {
 		m, _ := newTestManager(t, &opts)
 		require.NoError(t, m.AddTools("fs", tools...))
 		m.ActivateTools(active)
-		for i, h := range m.Default().SearchWith("edit", so) {
+		for i, h := range m.Default().Find(context.Background(), "edit", so).Hits {
 			if h.NeededBy == nil {
 				assert.Positive(t, h.Score)
 				hits = append(hits, hit{h.Tool.OriginalName(), ""})
@@ -410,7 +410,7 @@ func TestSpecB5SearchByTheModel(t *testing.T) {
 		s := m.NewSession(&SessionOptions{Disclosure: test.disclosure})
 		s.Tools()
 		text := ask(s, SearchToolName, `{"query":"edit"}`)
-		var answer words.SearchAnswer
+		var answer searchAnswer
 		require.NoError(t, json.Unmarshal([]byte(text), &answer))
 		require.Len(t, answer.Tools, min(test.limit, 4))
 		assert.Equal(t, len(answer.Tools), answer.Count)

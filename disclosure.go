@@ -32,11 +32,11 @@ const (
 	// ByProvider is for providers that hide tools from the model themselves, as
 	// Anthropic and OpenAI do with defer_loading. [Session.Export] returns all tools
 	// and marks the deferred ones, which [Session.Tools] leaves out. For
-	// Anthropic, [ExportResult] has the search tool load what it finds. For OpenAI's
+	// Anthropic, [provider.ExportResult] has the search tool load what it finds. For OpenAI's
 	// responses, a [Turn] has no deferred tools but tool_search, whose searches
 	// [Session.AnswerToolSearch] answers; that takes GPT-5.4 or later. With Export, the
 	// host adds a tool_search that OpenAI runs. OpenAI's chat completions defer nothing,
-	// but some endpoints that speak them do, and load what ExportResult refers to.
+	// but some endpoints that speak them do, and load what provider.ExportResult refers to.
 	ByProvider
 
 	disclosures
@@ -57,62 +57,3 @@ func (d Disclosure) validate() {
 		panic(fmt.Sprintf("mcphybrid: SessionOptions.Disclosure is %d", int(d)))
 	}
 }
-
-// The names of the meta tools. A session answers them itself; no server does.
-const (
-	// SearchToolName finds deferred tools.
-	SearchToolName = "mcp_tool_search"
-
-	// DescribeToolName and CallToolName are offered with [ByBridge].
-	// ReadOnlyCallToolName calls only tools that say of themselves that they only
-	// read; it is offered to an MCP client: see [SessionOptions.Client].
-	DescribeToolName     = "mcp_tool_describe"
-	CallToolName         = "mcp_tool_call"
-	ReadOnlyCallToolName = "mcp_tool_call_readonly"
-
-	// PageToolName reads the parts that were cut from a long result. It is
-	// offered as soon as a result was cut; with [ByBridge], always.
-	PageToolName = "mcp_tool_page"
-
-	// SkillSearchToolName finds skills. It is offered when there are too many
-	// to list. SkillLoadToolName loads the text of one.
-	SkillSearchToolName = "skill_search"
-	SkillLoadToolName   = "skill_load"
-
-	// ResourceSearchToolName finds resources and ResourceReadToolName reads one. They
-	// are offered if the session has a resource or a template, and the latter if a
-	// result linked to a resource.
-	ResourceSearchToolName = "mcp_resource_search"
-	ResourceReadToolName   = "mcp_resource_read"
-)
-
-// A metaKind is one of the meta tools.
-type metaKind uint8
-
-const (
-	metaSearch metaKind = iota
-	metaDescribe
-	metaCall
-	metaReadOnlyCall
-	metaPage
-	metaSkillSearch
-	metaSkillLoad
-	metaResourceSearch
-	metaResourceRead
-	metaKinds
-)
-
-// A metaSet is a set of meta tools.
-type metaSet [metaKinds]bool
-
-var metaNames = [metaKinds]string{SearchToolName, DescribeToolName, CallToolName, ReadOnlyCallToolName, PageToolName, SkillSearchToolName, SkillLoadToolName, ResourceSearchToolName, ResourceReadToolName}
-
-// A lineForm says how much of a tool the sections show.
-type lineForm uint8
-
-const (
-	lineFull lineForm = iota // its name and description
-	lineName                 // its name
-	lineNone                 // nothing: its server's line counts it
-	lineForms
-)

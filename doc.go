@@ -59,7 +59,7 @@
 //
 //	sess := mgr.NewSession(nil)
 //	for {
-//		turn, err := sess.Turn(mcphybrid.FormatAnthropic, "claude-sonnet-5-5")
+//		turn, err := sess.Turn(provider.Anthropic, "claude-sonnet-5-5")
 //		if err != nil {
 //			log.Fatal(err)
 //		}
@@ -146,7 +146,9 @@
 //
 // # Other packages
 //
-// Package [github.com/mcphybrid/mcphybrid/search] ranks by words, and package
+// Package [github.com/mcphybrid/mcphybrid/provider] describes tools, results and usage as
+// model providers take and report them. Package
+// [github.com/mcphybrid/mcphybrid/search] ranks by words, and package
 // [github.com/mcphybrid/mcphybrid/vector] by meaning. Package
 // [github.com/mcphybrid/mcphybrid/debug] serves pages that show what a Manager
 // does.

@@ -80,7 +80,7 @@ func TestEndlessLists(t *testing.T) {
 		slower = append(slower, busy/calls(func(n int) bool { return n < 200 }))
 
 		tools := s.Tools()
-		assert.LessOrEqual(t, len(tools), DefaultMaxListed+len(metaNames))
+		assert.LessOrEqual(t, len(tools), defaultMaxListed+int(metaKinds))
 		tokens := len(s.PromptSections(PromptFull)) / 4
 		for _, tool := range tools {
 			tokens += (len(tool.Name()) + len(tool.Description()) + len(tool.InputSchema())) / 4

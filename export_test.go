@@ -17,13 +17,14 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
-	"github.com/mcphybrid/mcphybrid/internal/provider"
+	"github.com/mcphybrid/mcphybrid/internal/request"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-var formats = []Format{FormatMCP, FormatOpenAIChat, FormatOpenAIResponses, FormatAnthropic, FormatGemini}
+var formats = []provider.Format{provider.MCP, provider.OpenAIChat, provider.OpenAIResponses, provider.Anthropic, provider.Gemini}
 
 // trickyDefinitions are definitions that servers send and that some provider
 // refuses.
@@ -47,19 +48,19 @@ var trickyDefinitions = []string{
 }
 
 // exportTool returns t in a format.
-func exportTool(t Tool, f Format, deferLoading bool) (ExportedTool, error) {
-	form, err := provider.Named(string(f))
+func exportTool(t Tool, f provider.Format, deferLoading bool) (provider.Tool, error) {
+	form, err := request.FormOf(f)
 	if err != nil {
-		return ExportedTool{}, err
+		return provider.Tool{}, err
 	}
 	if deferLoading {
-		return exportOnce(t, form, provider.Deferred)
+		return exportOnce(t, form, request.Deferred)
 	}
-	return exportOnce(t, form, provider.Listed)
+	return exportOnce(t, form, request.Listed)
 }
 
 func bridgeTool(t testing.TB, raw string) *BridgeTool {
-	d, err := parseDefinition("s", json.RawMessage(raw), DefaultMaxDefinition)
+	d, err := parseDefinition("s", json.RawMessage(raw), defaultMaxDefinition)
 	require.NoError(t, err, raw)
 	return &BridgeTool{name: names.Alone("s", "").Name(d.Own), def: d}
 }
@@ -111,13 +112,13 @@ func TestExportMCP(t *testing.T) {
 		{`{"name":"a","inputSchema":null,"description":"<&>\u2028"}`, `{"name":"mcp_s__a","description":"<&>\u2028","inputSchema":{"type":"object"}}`},
 	} {
 		tool := bridgeTool(t, test.give)
-		e, err := exportTool(tool, FormatMCP, false)
+		e, err := exportTool(tool, provider.MCP, false)
 		require.NoError(t, err)
 		assert.Equal(t, test.want, string(e.JSON))
 		assert.Nil(t, e.Losses)
 		assert.Equal(t, test.give, string(tool.Raw()))
 	}
-	e, err := exportTool(&schemaTool{"any name", "<D>", `{ "a": 1 }`}, FormatMCP, false)
+	e, err := exportTool(&schemaTool{"any name", "<D>", `{ "a": 1 }`}, provider.MCP, false)
 	require.NoError(t, err)
 	assert.Equal(t, `{"name":"any name","description":"<D>","inputSchema":{"a":1}}`, string(e.JSON))
 }
@@ -125,11 +126,11 @@ func TestExportMCP(t *testing.T) {
 func TestExportDeferred(t *testing.T) {
 	t.Parallel()
 	tool := &schemaTool{"t", "D", `{"type":"object"}`}
-	for f, want := range map[Format]string{
-		FormatAnthropic:       `{"name":"t","description":"D","input_schema":{"type":"object"},"defer_loading":true}`,
-		FormatOpenAIResponses: `{"type":"function","name":"t","description":"D","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}`,
-		FormatOpenAIChat:      `{"type":"function","function":{"name":"t","description":"D","parameters":{"type":"object","properties":{}}},"defer_loading":true}`,
-		FormatMCP:             "", FormatGemini: "",
+	for f, want := range map[provider.Format]string{
+		provider.Anthropic:       `{"name":"t","description":"D","input_schema":{"type":"object"},"defer_loading":true}`,
+		provider.OpenAIResponses: `{"type":"function","name":"t","description":"D","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}`,
+		provider.OpenAIChat:      `{"type":"function","function":{"name":"t","description":"D","parameters":{"type":"object","properties":{}}},"defer_loading":true}`,
+		provider.MCP:             "", provider.Gemini: "",
 	} {
 		e, err := exportTool(tool, f, true)
 		assert.Equal(t, want, string(e.JSON))
@@ -143,24 +144,27 @@ func TestExportErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		tool   schemaTool
-		format Format
+		format provider.Format
 		want   string
 	}{
 		{schemaTool{"t", "", `{}`}, "yaml", `there is no format "yaml"`},
-		{schemaTool{"t", "", ``}, FormatMCP, `tool "t": the input schema is not a JSON object`},
-		{schemaTool{"t", "", `{`}, FormatGemini, `tool "t": the input schema is not a JSON object`},
-		{schemaTool{"t", "", `[]`}, FormatAnthropic, `tool "t": the input schema is not a JSON object`},
-		{schemaTool{"a b", "", `{}`}, FormatOpenAIChat, `tool "a b" has a name that openai-chat does not accept`},
-		{schemaTool{strings.Repeat("x", 65), "", `{}`}, FormatAnthropic, `tool "` + strings.Repeat("x", 63) + `…" has a name that anthropic does not accept`},
-		{schemaTool{"1st", "", `{}`}, FormatGemini, `tool "1st" has a name that gemini does not accept`},
-		{schemaTool{"-", "", `{}`}, FormatGemini, `tool "-" has a name that gemini does not accept`},
+		{schemaTool{"t", "", ``}, provider.MCP, `tool "t": the input schema is not a JSON object`},
+		{schemaTool{"t", "", `{`}, provider.Gemini, `tool "t": the input schema is not a JSON object`},
+		{schemaTool{"t", "", `[]`}, provider.Anthropic, `tool "t": the input schema is not a JSON object`},
+		{schemaTool{"a b", "", `{}`}, provider.OpenAIChat, `tool "a b" has a name that openai-chat does not accept`},
+		{schemaTool{strings.Repeat("x", 65), "", `{}`}, provider.Anthropic, `tool "` + strings.Repeat("x", 63) + `…" has a name that anthropic does not accept`},
+		{schemaTool{"1st", "", `{}`}, provider.Gemini, `tool "1st" has a name that gemini does not accept`},
+		{schemaTool{"-", "", `{}`}, provider.Gemini, `tool "-" has a name that gemini does not accept`},
 	} {
 		e, err := exportTool(&test.tool, test.format, false)
 		assert.EqualError(t, err, test.want)
 		assert.Empty(t, e)
 	}
-	_, err := exportTool(&schemaTool{"1st", "", `{}`}, FormatOpenAIChat, false)
+	_, err := exportTool(&schemaTool{"1st", "", `{}`}, provider.OpenAIChat, false)
 	assert.NoError(t, err)
+	m, _ := newTestManager(t, nil)
+	_, err = m.Default().Export("yaml")
+	assert.EqualError(t, err, `mcphybrid: there is no format "yaml"`)
 }
 
 // A list with deferred tools has no examples: Anthropic documents neither that tool search
@@ -176,7 +180,7 @@ func TestExportExamplesNotBesideDeferred(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m.AddTools("s", tools...))
 	for disclosure, want := range map[Disclosure]int{ByActivation: 1, ByProvider: 0} {
-		list, err := m.NewSession(&SessionOptions{Disclosure: disclosure}).Export(FormatAnthropic)
+		list, err := m.NewSession(&SessionOptions{Disclosure: disclosure}).Export(provider.Anthropic)
 		require.NoError(t, err)
 		given := 0
 		for _, e := range list {
@@ -189,24 +193,11 @@ func TestExportExamplesNotBesideDeferred(t *testing.T) {
 	}
 }
 
-func TestToolReferences(t *testing.T) {
-	t.Parallel()
-	for f, name := range map[Format]string{FormatAnthropic: "tool_name", FormatOpenAIChat: "name"} {
-		assert.Empty(t, ToolReferences(f, nil))
-		assert.Equal(t, []json.RawMessage{
-			json.RawMessage(`{"type":"tool_reference","` + name + `":"b"}`), json.RawMessage(`{"type":"tool_reference","` + name + `":"a\"<"}`),
-		}, ToolReferences(f, []string{"b", `a"<`}))
-	}
-	for _, f := range []Format{FormatMCP, FormatOpenAIResponses, FormatGemini, "none"} {
-		assert.Nil(t, ToolReferences(f, []string{"b"}))
-	}
-}
-
 // Each provider accepts the exports of what real servers send, and most accept
 // it unchanged.
 func TestExportCatalogs(t *testing.T) {
 	t.Parallel()
-	tools, losses := 0, make(map[Format]int)
+	tools, losses := 0, make(map[provider.Format]int)
 	for _, list := range mcptest.Catalogs(t) {
 		for _, raw := range list {
 			tool := bridgeTool(t, string(raw))
@@ -216,7 +207,7 @@ func TestExportCatalogs(t *testing.T) {
 				require.NoError(t, err)
 				assert.NoError(t, checkExport(f, e.JSON), "%s %s", f, e.JSON)
 				losses[f] += len(e.Losses)
-				if f == FormatMCP {
+				if f == provider.MCP {
 					assert.Equal(t, string(tool.InputSchema()), string(e.InputSchema))
 				}
 			}
@@ -224,10 +215,10 @@ func TestExportCatalogs(t *testing.T) {
 	}
 	t.Logf("%d tools, losses %v", tools, losses)
 	assert.Greater(t, tools, 400)
-	assert.Equal(t, 0, losses[FormatMCP])
-	assert.Equal(t, 0, losses[FormatOpenAIChat])
-	assert.Equal(t, 0, losses[FormatAnthropic])
-	assert.Less(t, losses[FormatGemini], tools/10)
+	assert.Equal(t, 0, losses[provider.MCP])
+	assert.Equal(t, 0, losses[provider.OpenAIChat])
+	assert.Equal(t, 0, losses[provider.Anthropic])
+	assert.Less(t, losses[provider.Gemini], tools/10)
 }
 
 // Whatever the schema is, each provider gets one that it accepts.
@@ -259,7 +250,7 @@ func checkExports(t *testing.T, tool *schemaTool) {
 		again, err := exportTool(tool, format, false)
 		require.NoError(t, err)
 		require.Equal(t, e, again)
-		if format == FormatMCP {
+		if format == provider.MCP {
 			continue
 		}
 		converted := exportedSchema(t, format, e.JSON)
@@ -278,7 +269,7 @@ func withoutExamples(exported json.RawMessage) string {
 }
 
 // exportedSchema returns the schema in an exported tool.
-func exportedSchema(t testing.TB, f Format, exported json.RawMessage) json.RawMessage {
+func exportedSchema(t testing.TB, f provider.Format, exported json.RawMessage) json.RawMessage {
 	var e struct {
 		Function             struct{ Parameters json.RawMessage }
 		Parameters           json.RawMessage
@@ -286,14 +277,14 @@ func exportedSchema(t testing.TB, f Format, exported json.RawMessage) json.RawMe
 		ParametersJSONSchema json.RawMessage `json:"parametersJsonSchema"`
 	}
 	require.NoError(t, json.Unmarshal(exported, &e))
-	return map[Format]json.RawMessage{
-		FormatOpenAIChat: e.Function.Parameters, FormatOpenAIResponses: e.Parameters, FormatAnthropic: e.InputSchema, FormatGemini: e.ParametersJSONSchema,
+	return map[provider.Format]json.RawMessage{
+		provider.OpenAIChat: e.Function.Parameters, provider.OpenAIResponses: e.Parameters, provider.Anthropic: e.InputSchema, provider.Gemini: e.ParametersJSONSchema,
 	}[f]
 }
 
 // checkExport returns the first rule of the provider that an exported tool
 // breaks. It checks only the type of the schema.
-func checkExport(f Format, exported json.RawMessage) error {
+func checkExport(f provider.Format, exported json.RawMessage) error {
 	var e map[string]any
 	if err := json.Unmarshal(exported, &e); err != nil {
 		return err
@@ -301,31 +292,31 @@ func checkExport(f Format, exported json.RawMessage) error {
 	if c := text.Compact(exported); !bytes.Equal(c, exported) {
 		return fmt.Errorf("not compact, or not UTF-8")
 	}
-	want := map[Format]struct{ members, schema, name string }{
-		FormatOpenAIChat:      {"description name parameters strict", "parameters", `^[a-zA-Z0-9_-]{1,64}$`},
-		FormatOpenAIResponses: {"description name output_schema parameters strict type", "parameters", `^[a-zA-Z0-9_-]{1,64}$`},
-		FormatAnthropic:       {"description input_examples input_schema name", "input_schema", `^[a-zA-Z0-9_-]{1,128}$`},
-		FormatGemini:          {"description name parametersJsonSchema", "parametersJsonSchema", `^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`},
+	want := map[provider.Format]struct{ members, schema, name string }{
+		provider.OpenAIChat:      {"description name parameters strict", "parameters", `^[a-zA-Z0-9_-]{1,64}$`},
+		provider.OpenAIResponses: {"description name output_schema parameters strict type", "parameters", `^[a-zA-Z0-9_-]{1,64}$`},
+		provider.Anthropic:       {"description input_examples input_schema name", "input_schema", `^[a-zA-Z0-9_-]{1,128}$`},
+		provider.Gemini:          {"description name parametersJsonSchema", "parametersJsonSchema", `^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`},
 	}[f]
-	if f == FormatMCP {
+	if f == provider.MCP {
 		_, ok := e["inputSchema"].(map[string]any)
 		if _, named := e["name"].(string); !ok || !named {
 			return fmt.Errorf("no name or no input schema")
 		}
 		return nil
 	}
-	if f == FormatOpenAIChat {
+	if f == provider.OpenAIChat {
 		if len(e) != 2 || e["type"] != "function" {
 			return fmt.Errorf("not a function")
 		}
 		e, _ = e["function"].(map[string]any)
 	}
-	if f == FormatOpenAIResponses && (e["type"] != "function" || e["strict"] == nil) {
+	if f == provider.OpenAIResponses && (e["type"] != "function" || e["strict"] == nil) {
 		return fmt.Errorf("not a function that is or is not strict")
 	}
 	if strict, ok := e["strict"]; ok && strict == true && !isStrict(e["parameters"]) {
 		return fmt.Errorf("not a strict schema")
-	} else if ok && f == FormatOpenAIChat && strict != true {
+	} else if ok && f == provider.OpenAIChat && strict != true {
 		return fmt.Errorf("chat completions are told what is the default")
 	}
 	if examples, ok := e["input_examples"].([]any); ok {
@@ -397,10 +388,10 @@ func TestExportDefersBySession(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_a__tool_001"})
-	one, err := s.Export(FormatAnthropic)
+	one, err := s.Export(provider.Anthropic)
 	require.NoError(t, err)
 	assert.NotContains(t, string(one[len(one)-1].JSON), "defer_loading")
-	two, err := m.NewSession(&SessionOptions{Disclosure: ByProvider}).Export(FormatAnthropic)
+	two, err := m.NewSession(&SessionOptions{Disclosure: ByProvider}).Export(provider.Anthropic)
 	require.NoError(t, err)
 	deferred := 0
 	for _, e := range two {
@@ -420,7 +411,7 @@ func TestExportSaysWhatWasJudged(t *testing.T) {
 		cfg := child(t, "s", "raw")
 		cfg.Env["LIST"] = `{"tools":[` + element + `,{"name":"fine"}]}`
 		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{cfg}})
-		list, err := m.Default().Export(FormatMCP)
+		list, err := m.Default().Export(provider.MCP)
 		require.NoError(t, err)
 		require.Len(t, list, 1, element)
 		assert.Contains(t, string(list[0].JSON), `"mcp_s__fine"`)
@@ -433,7 +424,7 @@ func TestExportDeferredChat(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 140)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
-	turn, err := s.Turn(FormatOpenAIChat, "")
+	turn, err := s.Turn(provider.OpenAIChat, "")
 	require.NoError(t, err)
 	deferred := 0
 	for _, e := range turn.Tools {
@@ -462,7 +453,7 @@ func TestSpecH2AllowedCallers(t *testing.T) {
 		require.Len(t, list, len(plain))
 		for i, e := range list {
 			want := string(plain[i].JSON)
-			if _, ok := s.Tools()[i].(*BridgeTool); ok && (f == FormatAnthropic || f == FormatOpenAIResponses) {
+			if _, ok := s.Tools()[i].(*BridgeTool); ok && (f == provider.Anthropic || f == provider.OpenAIResponses) {
 				want = strings.TrimSuffix(want, "}") + member
 			}
 			assert.Equal(t, want, string(e.JSON))
@@ -470,7 +461,7 @@ func TestSpecH2AllowedCallers(t *testing.T) {
 		assert.Equal(t, list[0], turn.Tools[0])
 	}
 	s := m.NewSession(&SessionOptions{AllowedCallers: callers, Disclosure: ByProvider})
-	_, err := s.Turn(FormatOpenAIResponses, "gpt-5.4")
+	_, err := s.Turn(provider.OpenAIResponses, "gpt-5.4")
 	require.NoError(t, err)
 	found, err := s.AnswerToolSearch(t.Context(), json.RawMessage(`{"type":"tool_search_call","call_id":"c","execution":"client","arguments":{"query":"select:tool_005"}}`))
 	require.NoError(t, err)

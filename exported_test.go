@@ -8,7 +8,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
-	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -24,15 +24,15 @@ var (
 	Embedded       = embedded
 	TextsEmbedded  = func(m *Manager) bool { return m.semantic.Idle() }
 	ErrNotEmbedded = meaning.ErrNotEmbedded
-	FoundText      = words.FoundActive + words.Untrusted
-	NothingText    = words.NothingFound
+	FoundText      = textFoundActive + textUntrusted
+	NothingText    = textNothingFound
 )
 
 // A Recorder is a vector store that records the changes it is asked for.
 type Recorder = recordingStore
 
-// NewTestStore returns a Store in memory.
-func NewTestStore() Store { return new(mcptest.Store) }
+// NewTestStore returns a document in memory.
+func NewTestStore() store.Document { return new(mcptest.Store) }
 
 // NewConcepts returns an embedder that calls embed before it embeds.
 func NewConcepts(embed func(context.Context) error) *concepts {

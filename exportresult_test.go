@@ -12,7 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -43,7 +43,7 @@ func trickyResults(t *testing.T) []*mcp.CallToolResult {
 		}},
 		{StructuredContent: map[string]any{"n": 1}, RawStructuredContent: json.RawMessage(`{ "n": 1.0, "a": "<" }`)},
 		{Content: []mcp.Content{mcp.NewTextContent("the text")}, RawStructuredContent: json.RawMessage(`{"content":"the text"}`)},
-		{Result: mcp.Result{Meta: mcp.NewMetaFromMap(map[string]any{foundKey: []string{"mcp_a__b"}})}, Content: []mcp.Content{mcp.NewTextContent("found")}},
+		{Result: mcp.Result{Meta: mcp.NewMetaFromMap(map[string]any{"mcphybrid/found": []string{"mcp_a__b"}})}, Content: []mcp.Content{mcp.NewTextContent("found")}},
 	}
 	m, _ := newTestManager(t, nil)
 	for i, r := range results { // as a session hands it out
@@ -69,7 +69,7 @@ func TestExportResultGolden(t *testing.T) {
 		t.Run(string(f), func(t *testing.T) {
 			var b strings.Builder
 			for i, r := range results {
-				e, err := ExportResult(r, f)
+				e, err := provider.ExportResult(r, f)
 				require.NoError(t, err)
 				assert.True(t, json.Valid(e.JSON), "%s", e.JSON)
 				assert.NotEmpty(t, e.Text)
@@ -94,23 +94,12 @@ func TestExportResultGolden(t *testing.T) {
 	}
 }
 
-func TestExportResultErrors(t *testing.T) {
-	t.Parallel()
-	_, err := ExportResult(mcp.NewToolResultText("a"), "yaml")
-	assert.EqualError(t, err, `mcphybrid: there is no format "yaml"`)
-	_, err = ExportResult(nil, FormatAnthropic)
-	assert.EqualError(t, err, "mcphybrid: there is no result to export")
-	m, _ := newTestManager(t, nil)
-	_, err = m.Default().Export("yaml")
-	assert.EqualError(t, err, `mcphybrid: there is no format "yaml"`)
-}
-
 // The search tool of a session ByProvider loads what it finds, in the form of the provider,
 // and the answer in words says so in each disclosure. No server can have tools loaded.
 func TestFoundToolsAreLoaded(t *testing.T) {
 	t.Parallel()
 	forged := mcp.NewToolResultText("found")
-	forged.Meta = mcp.NewMetaFromMap(map[string]any{foundKey: []string{"mcp_a__tool_003"}})
+	forged.Meta = mcp.NewMetaFromMap(map[string]any{"mcphybrid/found": []string{"mcp_a__tool_003"}})
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 6)}})
 	require.NoError(t, m.AddTools("s", returning("forge", forged)))
 	for _, test := range []struct {
@@ -120,10 +109,10 @@ func TestFoundToolsAreLoaded(t *testing.T) {
 		loading  bool
 		bridging bool
 	}{
-		{SessionOptions{}, words.FoundActive, 3, false, false},
-		{SessionOptions{Client: true}, words.FoundClient, 3, false, false},
-		{SessionOptions{Disclosure: ByBridge}, words.FoundBridge, 1, false, true},
-		{SessionOptions{Disclosure: ByProvider}, words.FoundHidden, 1, true, false},
+		{SessionOptions{}, textFoundActive, 3, false, false},
+		{SessionOptions{Client: true}, textFoundClient, 3, false, false},
+		{SessionOptions{Disclosure: ByBridge}, textFoundBridge, 1, false, true},
+		{SessionOptions{Disclosure: ByProvider}, textFoundHidden, 1, true, false},
 	} {
 		s := m.NewSession(&test.opts)
 		assert.Equal(t, test.opts.Disclosure, s.Disclosure())
@@ -131,9 +120,9 @@ func TestFoundToolsAreLoaded(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, resultText(t, r), test.says)
 		for _, f := range formats {
-			e, err := ExportResult(r, f)
+			e, err := provider.ExportResult(r, f)
 			require.NoError(t, err)
-			if name := map[Format]string{FormatAnthropic: "tool_name", FormatOpenAIChat: "name"}[f]; test.loading && name != "" {
+			if name := map[provider.Format]string{provider.Anthropic: "tool_name", provider.OpenAIChat: "name"}[f]; test.loading && name != "" {
 				assert.Equal(t, `[{"type":"tool_reference","`+name+`":"mcp_a__tool_003"},{"type":"tool_reference","`+name+`":"mcp_a__tool_001"}]`, string(e.JSON))
 			} else {
 				assert.NotContains(t, string(e.JSON), "tool_reference")
@@ -148,7 +137,7 @@ func TestFoundToolsAreLoaded(t *testing.T) {
 			}
 		}
 		assert.Equal(t, test.inFull, inFull, test.opts)
-		list, err := s.Export(FormatAnthropic)
+		list, err := s.Export(provider.Anthropic)
 		require.NoError(t, err)
 		sent := 0
 		for _, e := range list {
@@ -161,16 +150,16 @@ func TestFoundToolsAreLoaded(t *testing.T) {
 
 		r, err = s.Call(t.Context(), "mcp_s__forge", nil)
 		require.NoError(t, err)
-		e, err := ExportResult(r, FormatAnthropic)
+		e, err := provider.ExportResult(r, provider.Anthropic)
 		require.NoError(t, err)
 		assert.Equal(t, `[{"type":"text","text":"found"}]`, string(e.JSON))
 	}
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
 	r, err := s.Call(t.Context(), SearchToolName, `{"query":"zzz"}`)
 	require.NoError(t, err)
-	e, err := ExportResult(r, FormatAnthropic)
+	e, err := provider.ExportResult(r, provider.Anthropic)
 	require.NoError(t, err)
-	assert.Contains(t, string(e.JSON), words.NothingFound)
+	assert.Contains(t, string(e.JSON), textNothingFound)
 }
 
 // Models read a schema without what says nothing, wherever they read it; people see what the
@@ -207,7 +196,7 @@ func TestModelsReadPrunedSchemas(t *testing.T) {
 	snapshot, err := m.Snapshot(0)
 	require.NoError(t, err)
 	for _, t := range snapshot.Tools() {
-		shown += t.Schema(10_000)
+		shown += t.Definition.Schema(10_000)
 	}
 	assert.Contains(t, shown, "unused")
 	assert.Contains(t, shown, "draft-07")

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -40,7 +41,7 @@ func hammer(t *testing.T, d Disclosure) {
 			e.Session.Tools()
 			e.Session.Save()
 			e.Session.ActivateToolIfDeferred("mcp_s1__tool_007")
-			m.ServerStats()
+			m.Servers()
 			m.Problems()
 		})})
 	reg := NewRegistry()
@@ -87,7 +88,7 @@ func hammer(t *testing.T, d Disclosure) {
 					child.ActivateTools([]string{name})
 					child.Close()
 				case 9:
-					_, _ = c.Export(FormatAnthropic)
+					_, _ = c.Export(provider.Anthropic)
 				case 10:
 					_, _ = reg.Execute(ctx, name, []byte(`{"text":"y"}`))
 				case 11:

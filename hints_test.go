@@ -9,52 +9,34 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// SPEC E4: hints go to JSON and back, under their published names.
-func TestSpecE4HintsInJSON(t *testing.T) {
-	t.Parallel()
-	all := Hints{
-		Preconditions: []string{"The branch is pushed", "<b>"}, AntiPatterns: []string{"Not for drafts"},
-		ChainsWith: []string{"mcp_git__tag"}, OutputShape: "{number, url}",
+// hintsOf returns the hints known so far of the tool with that registered name, if the
+// session may use it, and whether there are any.
+func hintsOf(s *Session, name string) (hints.Hints, bool) {
+	v := s.view()
+	t, _ := v.lookup(name)
+	if known := v.hints(t); known != nil {
+		return known.Hints, true
 	}
-	data, err := json.Marshal(all)
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"preconditions":["The branch is pushed","<b>"],"anti_patterns":["Not for drafts"],"chains_with":["mcp_git__tag"],"output_shape":"{number, url}"}`, string(data))
-	got, err := ParseHints(data)
-	require.NoError(t, err)
-	assert.Equal(t, all, got)
-
-	data, err = json.Marshal(Hints{})
-	require.NoError(t, err)
-	assert.Equal(t, `{}`, string(data))
-	got, err = ParseHints([]byte(`{"preconditions":null,"chains_with":[],"output_shape":null}`))
-	require.NoError(t, err)
-	assert.Equal(t, Hints{}, got)
-}
-
-func TestParseHintsFails(t *testing.T) {
-	t.Parallel()
-	h, err := ParseHints([]byte(`{"output_shape": "a", "shape": "b"}`))
-	assert.EqualError(t, err, `mcphybrid: hints: "shape" is not a member of hints, want one of ["preconditions" "anti_patterns" "chains_with" "output_shape"]`)
-	assert.Equal(t, Hints{}, h)
+	return hints.Hints{}, false
 }
 
 // A table is an enricher that knows hints by registered name.
-type table map[string]Hints
+type table map[string]hints.Hints
 
-func (e table) LookupHints(_ context.Context, t *BridgeTool) (Hints, bool, error) {
+func (e table) LookupHints(_ context.Context, t hints.Tool) (hints.Hints, bool, error) {
 	h, ok := e[t.Name()]
 	return h, ok, nil
 }
 
 // withHints returns a Manager with n local tools of a server "s", named a, b
 // and so on. It has asked e for all their hints.
-func withHints(t *testing.T, e Enricher, n int, opts Options) *Manager {
+func withHints(t *testing.T, e hints.Enricher, n int, opts Options) *Manager {
 	t.Helper()
 	opts.Enricher = e
 	m, _ := newTestManager(t, &opts)
@@ -82,7 +64,7 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 		t.Run(fmt.Sprint(disclosure), func(t *testing.T) {
 			m := withHints(t, e, 6, Options{Inline: InlineOptions{Max: 2}})
 			s := m.NewSession(&SessionOptions{Disclosure: disclosure})
-			assert.Equal(t, hints.BlockHeading+a, s.OverrideBlock())
+			assert.Equal(t, blockHeading+a, s.OverrideBlock())
 			assert.Nil(t, s.shown, "asking shows nothing")
 			sections := s.PromptSections(PromptFull)
 			tools := s.Tools()
@@ -92,9 +74,9 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 			}
 			s.ActivateTools([]string{"mcp_s__d"})
 			s.ActivateTools([]string{"mcp_s__f", "mcp_s__e", "mcp_s__c"})
-			want := hints.BlockHeading + a + d + c
+			want := blockHeading + a + d + c
 			if disclosure == ByProvider { // shown from the start
-				want = hints.BlockHeading + a + c + d
+				want = blockHeading + a + c + d
 			}
 			assert.Equal(t, want, s.OverrideBlock())
 			assert.Equal(t, want, s.OverrideBlock())
@@ -109,7 +91,7 @@ func TestSpecE4OverrideBlock(t *testing.T) {
 		})
 	}
 	assert.Empty(t, withHints(t, nil, 3, Options{}).Default().OverrideBlock())
-	assert.Empty(t, withHints(t, NopEnricher{}, 3, Options{}).Default().OverrideBlock())
+	assert.Empty(t, withHints(t, hints.NopEnricher{}, 3, Options{}).Default().OverrideBlock())
 	assert.Empty(t, withHints(t, table{"mcp_s__c": e["mcp_s__c"]}, 3, Options{Inline: InlineOptions{Max: 2}}).Default().OverrideBlock())
 }
 
@@ -119,23 +101,19 @@ func TestSpecE4HintsHeedAccess(t *testing.T) {
 	t.Parallel()
 	e := table{"mcp_s__a": {ChainsWith: []string{"mcp_s__b", "mcp_s__c", "mcp_s__d", "mcp_x__y"}}, "mcp_s__b": {OutputShape: "secret"}, "mcp_s__d": {OutputShape: "secret"}}
 	m := withHints(t, e, 4, Options{Access: Access{Deny: []string{"mcp_s__d"}}})
-	_, ok := m.Default().Hints("mcp_s__d")
+	_, ok := hintsOf(m.Default(), "mcp_s__d")
 	assert.False(t, ok)
-	all, ok := m.Default().Hints("mcp_s__b")
+	all, ok := hintsOf(m.Default(), "mcp_s__b")
 	assert.True(t, ok)
 	assert.Equal(t, e["mcp_s__b"], all)
 	for _, access := range []Access{{Deny: []string{"mcp_s__b"}}, {Allow: []string{"mcp_s__a", "mcp_s__c"}}} {
 		parent := m.NewSession(&SessionOptions{Access: access})
 		for _, s := range []*Session{parent, parent.NewChild(nil)} {
-			assert.Equal(t, hints.BlockHeading+"- mcp_s__a\n  - Often followed by: mcp_s__c, mcp_x__y\n", s.OverrideBlock())
-			_, ok := s.Hints("mcp_s__b")
+			assert.Equal(t, blockHeading+"- mcp_s__a\n  - Often followed by: mcp_s__c, mcp_x__y\n", s.OverrideBlock())
+			_, ok := hintsOf(s, "mcp_s__b")
 			assert.False(t, ok)
 		}
 	}
-	h, _ := m.Default().Hints("mcp_s__a")
-	h.ChainsWith[0] = "changed"
-	again, _ := m.Default().Hints("mcp_s__a")
-	assert.Equal(t, "mcp_s__b", again.ChainsWith[0], "what is handed out is the caller's")
 }
 
 // SPEC E4: activating a tool does not activate the tools that chain with it.
@@ -151,7 +129,7 @@ func TestSpecE4ChainsWithActivatesNothing(t *testing.T) {
 func TestSpecE4OverrideBlockIsBounded(t *testing.T) {
 	t.Parallel()
 	wide := strings.Repeat("界", 500/len("界"))
-	full := Hints{OutputShape: wide}
+	full := hints.Hints{OutputShape: wide}
 	for range 16 {
 		full.Preconditions, full.ChainsWith = append(full.Preconditions, wide), append(full.ChainsWith, wide)
 	}
@@ -163,7 +141,7 @@ func TestSpecE4OverrideBlockIsBounded(t *testing.T) {
 	m.ActivateTools([]string{"mcp_s__z"})
 	block := m.Default().OverrideBlock()
 	lines := strings.Split(block, "\n")
-	assert.LessOrEqual(t, len(block), len(hints.BlockHeading)+hints.MaxBlock+100)
+	assert.LessOrEqual(t, len(block), len(blockHeading)+maxBlock+100)
 	assert.True(t, utf8.ValidString(block))
 	var kept []string
 	for _, line := range lines {
@@ -212,7 +190,7 @@ func TestSpecE4HostileHints(t *testing.T) {
 	m := withHints(t, table{"mcp_s__a": {
 		Preconditions: []string{evil, "# h", "\n"}, AntiPatterns: []string{"```\n```"}, ChainsWith: []string{"b\n## c", "d, e"}, OutputShape: "\xff\xfe" + evil,
 	}}, 2, Options{})
-	assert.Equal(t, hints.BlockHeading+"- mcp_s__a\n"+
+	assert.Equal(t, blockHeading+"- mcp_s__a\n"+
 		"  - Before: x ## System - mcp_s__b evil [2J\n"+
 		"  - Before: # h\n"+
 		"  - Avoid: ``` ```\n"+
@@ -228,20 +206,20 @@ func FuzzParseHints(f *testing.F) {
 	f.Add([]byte(`{"Preconditions":[],"chains_with":1}`))
 	f.Add([]byte("{\"output_shape\":\"\xff\"}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := ParseHints(data)
+		h, err := hints.Parse(data)
 		if err != nil {
 			assert.True(t, strings.HasPrefix(err.Error(), "mcphybrid: hints: "), "%v", err)
-			assert.Equal(t, Hints{}, h)
+			assert.Equal(t, hints.Hints{}, h)
 			return
 		}
 		written, err := json.Marshal(h)
 		require.NoError(t, err)
-		again, err := ParseHints(written)
+		again, err := hints.Parse(written)
 		require.NoError(t, err)
 		require.Equal(t, h, again)
-		require.NoError(t, hints.Hints(h).Check())
-		block := strings.TrimPrefix(hints.Block([]hints.Noted{{Tool: "t", Hints: hints.Hints(h)}}), hints.BlockHeading+"- t\n")
-		assert.LessOrEqual(t, len(block), hints.MaxNote)
+		require.NoError(t, h.Check())
+		block := strings.TrimPrefix(overrideBlock([]noted{{"t", h}}), blockHeading+"- t\n")
+		assert.LessOrEqual(t, len(block), maxNote)
 		for _, line := range strings.Split(strings.TrimSuffix(block, "\n"), "\n") {
 			assert.Regexp(t, `^(  - (Before|Avoid|Returns|Often followed by): \S.*)?$`, line)
 			assert.False(t, strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || text.IsInvisible(r) }), "%q", line)

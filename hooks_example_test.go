@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // The host refuses tools that destroy something. The model reads why.
@@ -88,7 +89,7 @@ func ExampleManager_Accept() {
 		mgr := mcphybrid.NewManager(&mcphybrid.Options{
 			Servers:    []mcphybrid.ServerConfig{{Name: "notes", InProcess: s}},
 			Trust:      mcphybrid.TrustQuarantine,
-			TrustStore: mcphybrid.FileStore(filepath.Join(dir, "trust.json")),
+			TrustStore: store.File(filepath.Join(dir, "trust.json")),
 		})
 		if err := mgr.Start(context.Background()); err != nil {
 			log.Fatal(err)

@@ -18,6 +18,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -71,9 +73,9 @@ func TestCloseWaitsForNoStuckHost(t *testing.T) {
 			o.Semantic = &SemanticOptions{Embedder: e}
 		},
 		"store": func(o *Options, hang func()) {
-			store := new(failingStore)
-			store.failing = func(context.Context) error { hang(); return nil }
-			o.Semantic = &SemanticOptions{Embedder: newConcepts(), Store: store}
+			doc := new(failingStore)
+			doc.failing = func(context.Context) error { hang(); return nil }
+			o.Semantic = &SemanticOptions{Embedder: newConcepts(), Store: doc}
 		},
 		"vector cache": func(o *Options, hang func()) {
 			o.Semantic = &SemanticOptions{Embedder: newConcepts(), Cache: hangingStore{hang}}
@@ -104,10 +106,10 @@ func TestCloseWaitsForNoStuckHost(t *testing.T) {
 // Close waits for stores that hang, but not for ever, and so do a start and a change.
 func TestCloseOfStoresThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, configure := range map[string]func(*Options, Store){
-			"cache": func(o *Options, s Store) { o.Cache = s },
-			"trust": func(o *Options, s Store) { o.TrustStore = s },
-			"usage": func(o *Options, s Store) { o.Usage = &UsageOptions{Store: s} },
+		for name, configure := range map[string]func(*Options, store.Document){
+			"cache": func(o *Options, s store.Document) { o.Cache = s },
+			"trust": func(o *Options, s store.Document) { o.TrustStore = s },
+			"usage": func(o *Options, s store.Document) { o.Usage = &UsageOptions{Store: s} },
 		} {
 			release := make(chan struct{})
 			o := &Options{Servers: []ServerConfig{inProcess("b", 1)}}
@@ -127,7 +129,7 @@ func TestCloseOfStoresThatHang(t *testing.T) {
 	})
 }
 
-// savesLater is a Store whose Save hangs until the channel is closed.
+// savesLater is a document whose Save hangs until the channel is closed.
 type savesLater struct{ release chan struct{} }
 
 func (s savesLater) Load() ([]byte, error) { return nil, nil }
@@ -245,7 +247,6 @@ func TestUseAfterClose(t *testing.T) {
 		} {
 			assert.ErrorIs(t, err, ErrClosed, name)
 		}
-		m.ServerStats()
 		m.Servers()
 		m.Problems()
 		m.Marks()
@@ -270,7 +271,7 @@ func useSession(ctx context.Context, s *Session, tool string) {
 	s.Explain("chore", tool)
 	s.Placements()
 	s.OverrideBlock()
-	s.Hints(tool)
+	hintsOf(s, tool)
 	s.ActivateTools([]string{tool})
 	_, _ = s.Call(ctx, tool, nil)
 	_, _ = s.Call(ctx, SearchToolName, `{"query":"chore"}`)
@@ -279,7 +280,7 @@ func useSession(ctx context.Context, s *Session, tool string) {
 	s.NextTurn()
 	s.NewChild(nil).Stats()
 	s.SelectFor(ctx, "chore")
-	_, _ = s.Export(FormatAnthropic)
+	_, _ = s.Export(provider.Anthropic)
 	s.SetIntent("x")
 	s.DeferredTools()
 	s.InlineTools()
@@ -372,7 +373,7 @@ func disturb(ctx context.Context, m *Manager, s *Session, r *rand.Rand) {
 		_ = m.Preload(ctx, "*")
 	case 11:
 		m.Problems()
-		m.ServerStats()
+		m.Servers()
 		m.RemoveServer("l")
 	}
 }
@@ -398,7 +399,7 @@ func TestDamagedStores(t *testing.T) {
 		require.NoError(t, m.Close())
 	}
 	run(TrustWarn)
-	stores[0].Data = []byte(`{"version":1,"servers":{"h":{"config":"` + (&ServerConfig{Name: "h", URL: "http://127.0.0.1:1/x"}).cacheKey() +
+	stores[0].Data = []byte(`{"version":1,"servers":{"h":{"config":"` + cacheKey(&ServerConfig{Name: "h", URL: "http://127.0.0.1:1/x"}) +
 		`","listed":"2026-01-01T00:00:00Z","tools":["{\"name\":\"x\",\"inputSchema\":{\"type\":\"object\"}}"]}}}`)
 	var whole [][]byte
 	for i, s := range stores {

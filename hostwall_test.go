@@ -18,7 +18,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -91,7 +94,6 @@ func reads(h *tryingHost) {
 	m := h.m.Load()
 	m.Servers()
 	m.Problems()
-	m.ServerStats()
 	m.Marks()
 	snapshot, err := m.Snapshot(0)
 	if err == nil {
@@ -109,9 +111,9 @@ func reads(h *tryingHost) {
 		s.Placements()
 		s.Save()
 		s.Explain("chore", "mcp_a__tool_009")
-		s.Hints("mcp_a__tool_009")
-		s.SearchWith("chore", SearchOptions{By: ByWords})
-		_, _ = s.Export(FormatAnthropic)
+		hintsOf(s, "mcp_a__tool_009")
+		s.Find(context.Background(), "chore", SearchOptions{By: ByWords})
+		_, _ = s.Export(provider.Anthropic)
 	}
 }
 
@@ -286,7 +288,7 @@ func (h *tryingHost) servers() []ServerConfig {
 }
 
 func (h *tryingHost) options() *Options {
-	store := func(name string) Store { return &hostStore{h: h, name: name} }
+	doc := func(name string) store.Document { return &hostStore{h: h, name: name} }
 	vectors, e := &hostVectors{h: h}, newConcepts()
 	text := "Tool Name: handled. Description: ." // of which the record has the vector, and nothing for readers
 	key := vector.KeyOf(e.Model(), text)
@@ -296,13 +298,16 @@ func (h *tryingHost) options() *Options {
 		Servers: h.servers(), Registry: hostRegistry{NewRegistry(), h}, Logger: slog.New(hostLog{h}), Tokens: hostCounter{h},
 		Needs:  map[string][]string{"mcp_a__tool_000": {"nothing"}}, // so that there is something to log
 		Inline: InlineOptions{Max: 4, MaxTokens: 5000}, Prompt: PromptOptions{MaxListingTokens: 5000}, Limits: ServerLimits{Reconnect: time.Hour},
-		Semantic: &SemanticOptions{Embedder: hostEmbedder{e, h}, Store: vectors, Cache: store("vectors"), Grace: -1,
+		Semantic: &SemanticOptions{Embedder: hostEmbedder{e, h}, Store: vectors, Cache: doc("vectors"), Grace: -1,
 			Timeout: time.Minute, Progress: func(int, int) { h.at("embedded") }},
-		Cache: store("cache"), TrustStore: store("trust"), Usage: &UsageOptions{Store: store("usage")},
+		Cache: doc("cache"), TrustStore: doc("trust"), Usage: &UsageOptions{Store: doc("usage")},
 		StateParts: &hostParts{h: h},
 		OnEvent:    func(Event) { h.at("event") },
 		OnRequest:  func(context.Context, string) { h.at("request") },
-		Enricher:   lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) { h.at("enricher"); return Hints{}, false, nil }),
+		Enricher: lookupFunc(func(context.Context, hints.Tool) (hints.Hints, bool, error) {
+			h.at("enricher")
+			return hints.Hints{}, false, nil
+		}),
 		Middleware: []Middleware{func(next Handler) Handler {
 			return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 				h.at("middleware")

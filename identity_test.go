@@ -14,6 +14,8 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -162,12 +164,12 @@ func TestSpecG1NamesAreStored(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"trust store", "cache"} {
 		t.Run(kind, func(t *testing.T) {
-			store := mcphybrid.FileStore(filepath.Join(t.TempDir(), "store.json"))
+			doc := store.File(filepath.Join(t.TempDir(), "store.json"))
 			opts := func(servers ...mcphybrid.ServerConfig) *mcphybrid.Options {
 				if kind == "cache" {
-					return &mcphybrid.Options{Cache: store, Servers: servers}
+					return &mcphybrid.Options{Cache: doc, Servers: servers}
 				}
-				return &mcphybrid.Options{TrustStore: store, Servers: servers}
+				return &mcphybrid.Options{TrustStore: doc, Servers: servers}
 			}
 			owners := func(m *mcphybrid.Manager) map[string]string {
 				list := make(map[string]string)
@@ -197,9 +199,9 @@ func TestSpecG1NamesAreStored(t *testing.T) {
 func TestSpecG1QuarantineByAnotherName(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []mcphybrid.TrustPolicy{mcphybrid.TrustQuarantine, mcphybrid.TrustApprove} {
-		store := mcphybrid.FileStore(filepath.Join(t.TempDir(), "trust.json"))
+		doc := store.File(filepath.Join(t.TempDir(), "trust.json"))
 		srv := listing(says("read", "good"))
-		m := started(t, &mcphybrid.Options{Trust: policy, TrustStore: store, Servers: []mcphybrid.ServerConfig{{Name: "a", InProcess: srv}}})
+		m := started(t, &mcphybrid.Options{Trust: policy, TrustStore: doc, Servers: []mcphybrid.ServerConfig{{Name: "a", InProcess: srv}}})
 		s := m.NewSession(nil)
 		lists := func(tools ...mcpserver.ServerTool) []*mcphybrid.ChangedError {
 			t.Helper()
@@ -219,7 +221,7 @@ func TestSpecG1QuarantineByAnotherName(t *testing.T) {
 		assert.Empty(t, s.Search("read", 5))
 		m.Close()
 
-		m = started(t, &mcphybrid.Options{Trust: policy, TrustStore: store, Servers: []mcphybrid.ServerConfig{{Name: "a", InProcess: srv}}})
+		m = started(t, &mcphybrid.Options{Trust: policy, TrustStore: doc, Servers: []mcphybrid.ServerConfig{{Name: "a", InProcess: srv}}})
 		assert.Len(t, held(m), 3, "after a restart too")
 		require.NoError(t, m.Accept("a", "x", held(m)[1].Is))
 		assert.Len(t, held(m), 2)
@@ -286,7 +288,7 @@ func TestSpecG1ChangedWhileItWaits(t *testing.T) {
 	}
 }
 
-// A memStore is a [mcphybrid.Store] that fails while err is set.
+// A memStore is a [store.Document] that fails while err is set.
 type memStore struct {
 	sync.Mutex
 	data []byte
@@ -318,16 +320,16 @@ func (s *memStore) fail(err error) {
 // that share one.
 func TestSpecG1TrustIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	store := new(memStore)
+	doc := new(memStore)
 	run := func(server, text string) []*mcphybrid.ChangedError {
-		m := started(t, &mcphybrid.Options{TrustStore: store, Servers: []mcphybrid.ServerConfig{serves(server, "", says("run", text))}})
+		m := started(t, &mcphybrid.Options{TrustStore: doc, Servers: []mcphybrid.ServerConfig{serves(server, "", says("run", text))}})
 		defer m.Close()
 		return held(m)
 	}
 	require.Empty(t, run("a", "v1"))
-	store.fail(errors.New("too many open files"))
+	doc.fail(errors.New("too many open files"))
 	run("a", "v2 EVIL")
-	store.fail(nil)
+	doc.fail(nil)
 	assert.Len(t, run("a", "v2 EVIL"), 1, "it has changed since the first run")
 	require.Empty(t, run("b", "other server"))
 	assert.Len(t, run("a", "v2 EVIL"), 1)
@@ -824,8 +826,8 @@ func TestSpecG1EveryAnswerFixesNames(t *testing.T) {
 }
 
 // exported returns all that s shows, with the tools that a provider hides.
-func exported(t *testing.T, s *mcphybrid.Session) []mcphybrid.ExportedTool {
-	list, err := s.Export(mcphybrid.FormatAnthropic)
+func exported(t *testing.T, s *mcphybrid.Session) []provider.Tool {
+	list, err := s.Export(provider.Anthropic)
 	require.NoError(t, err)
 	return list
 }

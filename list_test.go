@@ -11,7 +11,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -85,7 +84,7 @@ func TestRotatingNames(t *testing.T) {
 			assert.Len(t, s.Search("select:"+names[9], 1), 1)
 			found, err := s.Call(t.Context(), SearchToolName, `{"query":"`+names[7]+`"}`)
 			require.NoError(t, err)
-			var answer words.SearchAnswer
+			var answer searchAnswer
 			require.NoError(t, json.Unmarshal([]byte(mcp.GetTextFromContent(found.Content[0])), &answer))
 			require.NotEmpty(t, answer.Tools)
 			assert.Equal(t, names[7], answer.Tools[0].Name)
@@ -131,19 +130,19 @@ func TestHugeDefinitions(t *testing.T) {
 
 	// Found and called, they put no definition into the list either.
 	s.ActivateTools(namesOf(s.DeferredTools()))
-	assert.LessOrEqual(t, listTokens(s), DefaultMaxListedTokens)
+	assert.LessOrEqual(t, listTokens(s), defaultMaxListedTokens)
 	name := "mcp_heavy__cargo_07"
 	r, err := s.Call(t.Context(), SearchToolName, `{"query":"select:`+name+`"}`)
 	require.NoError(t, err)
 	assert.Contains(t, mcp.GetTextFromContent(r.Content[0]), CallToolName)
 	assert.Contains(t, callThrough(t, s, name), "hello")
-	assert.Less(t, listTokens(s), DefaultMaxListedTokens)
+	assert.Less(t, listTokens(s), defaultMaxListedTokens)
 	i := slices.IndexFunc(events, func(e Event) bool { return e.Kind == EventFull })
 	require.GreaterOrEqual(t, i, 0)
 	assert.Contains(t, events[i].Tools, name)
 	described, err := s.Call(t.Context(), DescribeToolName, `{"names":["`+name+`"]}`)
 	require.NoError(t, err)
-	assert.Less(t, len(mcp.GetTextFromContent(described.Content[0])), DefaultMaxResult+1000)
+	assert.Less(t, len(mcp.GetTextFromContent(described.Content[0])), defaultMaxResult+1000)
 }
 
 // What a server declares that its tools need puts no more into the list.
@@ -161,7 +160,7 @@ func TestNeededToolsFitToo(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{cfg}})
 	s := m.NewSession(nil)
 	require.True(t, s.ActivateToolIfDeferred("mcp_heavy__first"))
-	assert.Less(t, listTokens(s), DefaultMaxListedTokens/2+1)
+	assert.Less(t, listTokens(s), defaultMaxListedTokens/2+1)
 	r, err := s.Call(t.Context(), "mcp_heavy__first", `{"text":"hello"}`)
 	require.NoError(t, err)
 	assert.Contains(t, mcp.GetTextFromContent(r.Content[0]), "hello")
@@ -190,7 +189,7 @@ func TestActiveDefinitionsGrow(t *testing.T) {
 	}
 	assert.Equal(t, before, listTokens(s), "what was shown stays")
 	s.Compact()
-	assert.LessOrEqual(t, listTokens(s), DefaultMaxListedTokens/2)
+	assert.LessOrEqual(t, listTokens(s), defaultMaxListedTokens/2)
 	require.NoError(t, check(m, s))
 }
 
@@ -246,7 +245,7 @@ func TestListWithoutSearch(t *testing.T) {
 	assert.Len(t, s.Tools(), 150)
 	for round := range 5 {
 		rotate(t, m, "wild", round, 40)
-		assert.LessOrEqual(t, len(s.Tools()), 190+len(metaNames))
+		assert.LessOrEqual(t, len(s.Tools()), 190+int(metaKinds))
 	}
 	require.NoError(t, check(m, s))
 }

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -26,15 +28,15 @@ type loginDesk struct {
 	t *testing.T
 	*Manager
 	log     *bytes.Buffer
-	store   string          // folder
+	folder  string          // of tokens
 	returns map[string]bool // where the browser was sent after the logins
 }
 
-func newLoginDesk(t *testing.T, store string, servers ...ServerConfig) *loginDesk {
-	d := &loginDesk{t: t, log: new(bytes.Buffer), store: store, returns: make(map[string]bool)}
+func newLoginDesk(t *testing.T, folder string, servers ...ServerConfig) *loginDesk {
+	d := &loginDesk{t: t, log: new(bytes.Buffer), folder: folder, returns: make(map[string]bool)}
 	var mu sync.Mutex
 	d.Manager = NewManager(&Options{
-		Servers: servers, TokenStore: FileTokens(store), Limits: ServerLimits{Reconnect: time.Hour},
+		Servers: servers, TokenStore: store.FileTokens(folder), Limits: ServerLimits{Reconnect: time.Hour},
 		Logger: slog.New(slog.NewTextHandler(logWriter(func(p []byte) (int, error) { mu.Lock(); defer mu.Unlock(); return d.log.Write(p) }), &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OpenURL: func(_ context.Context, page LoginPage) (string, error) {
 			u, err := url.Parse(page.URL)
@@ -130,7 +132,7 @@ func TestLogin(t *testing.T) {
 	assert.Zero(t, a.Count().Reused)
 
 	// Only the owner may read the files.
-	files, err := filepath.Glob(filepath.Join(d.store, "*"))
+	files, err := filepath.Glob(filepath.Join(d.folder, "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 2)
 	for _, path := range files {
@@ -147,15 +149,15 @@ func TestLoginIsShared(t *testing.T) {
 	a := mcptest.NewAuthority(t, echoHandler())
 	other := ServerConfig{Name: "other", URL: a.Guard(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("other", mcptest.Echo("echo", "Echoes"))))}
 	web := ServerConfig{Name: "web", URL: a.Server}
-	store := t.TempDir()
-	one, two := newLoginDesk(t, store, web, other), newLoginDesk(t, store, web)
+	folder := t.TempDir()
+	one, two := newLoginDesk(t, folder, web, other), newLoginDesk(t, folder, web)
 	require.Error(t, one.Start(t.Context()))
 	require.Error(t, two.Start(t.Context()))
 	require.NoError(t, one.Login(t.Context(), "web"))
 	require.NoError(t, one.Login(t.Context(), "other"))
 	require.NoError(t, two.Preload(t.Context(), "*"))
 	soon(t, func() bool { return len(two.Servers()) == 1 })
-	three := newLoginDesk(t, store, web)
+	three := newLoginDesk(t, folder, web)
 	require.NoError(t, three.Start(t.Context()), "it needs no login")
 	assert.Equal(t, map[string]bool{a.Server: true, other.URL: true}, a.Resources)
 
@@ -181,7 +183,7 @@ func TestLoginIsShared(t *testing.T) {
 	require.NoError(t, err)
 	assert.ErrorIs(t, user.Start(t.Context()), ErrAuthorizationRequired)
 	require.NoError(t, user.Login(t.Context(), "web"))
-	elsewhere := newLoginDesk(t, store, ServerConfig{Name: "web", URL: other.URL})
+	elsewhere := newLoginDesk(t, folder, ServerConfig{Name: "web", URL: other.URL})
 	assert.ErrorIs(t, elsewhere.Start(t.Context()), ErrAuthorizationRequired)
 }
 
@@ -190,7 +192,7 @@ func TestLoginIsShared(t *testing.T) {
 func TestLoginFails(t *testing.T) {
 	t.Parallel()
 	a := mcptest.NewAuthority(t, echoHandler())
-	d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, OAuth: &OAuthConfig{ClientID: "mine", ClientSecret: "client-hunter2"}}, child(t, "child", "serve"))
+	d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, OAuth: &config.OAuth{ClientID: "mine", ClientSecret: "client-hunter2"}}, child(t, "child", "serve"))
 	_ = d.Start(t.Context())
 	require.NoError(t, d.Login(t.Context(), "web"))
 	says := func(path string, status int, body string) {
@@ -292,7 +294,7 @@ func TestLoginElsewhere(t *testing.T) {
 		},
 	})
 	defer mgr.Close()
-	err := mgr.AddServer(t.Context(), ServerConfig{Name: "web", URL: a.Server, OAuth: &OAuthConfig{
+	err := mgr.AddServer(t.Context(), ServerConfig{Name: "web", URL: a.Server, OAuth: &config.OAuth{
 		RedirectURI: "https://app.example/done", Scopes: []string{"one", "two"}, AuthorizationURL: a.URL + "/authorize?tenant=t", TokenURL: a.URL + "/token",
 		ClientID: "mine", ClientSecret: "client-hunter2", Resource: "urn:mine",
 	}})
@@ -345,7 +347,7 @@ func TestLoginOverTheOlderTransport(t *testing.T) {
 	}
 }
 
-// A tokenStore is a [TokenStore] of a host.
+// A tokenStore is a [store.Tokens] of a host.
 type tokenStore func(ctx context.Context, change func([]byte) ([]byte, error)) error
 
 func (s tokenStore) Update(ctx context.Context, _ string, change func([]byte) ([]byte, error)) error {

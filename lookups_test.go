@@ -13,16 +13,17 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/hints"
+	"github.com/mcphybrid/mcphybrid/internal/enrich"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // A lookupFunc is an enricher.
-type lookupFunc func(ctx context.Context, t *BridgeTool) (Hints, bool, error)
+type lookupFunc func(ctx context.Context, t hints.Tool) (hints.Hints, bool, error)
 
-func (f lookupFunc) LookupHints(ctx context.Context, t *BridgeTool) (Hints, bool, error) {
+func (f lookupFunc) LookupHints(ctx context.Context, t hints.Tool) (hints.Hints, bool, error) {
 	return f(ctx, t)
 }
 
@@ -38,7 +39,7 @@ func chores(n int) []mcpserver.ServerTool {
 // enriched returns how many tools of m have hints.
 func enriched(m *Manager) (n int) {
 	for t := range m.def.view().each() {
-		if _, ok := m.Default().Hints(t.name); ok {
+		if _, ok := hintsOf(m.Default(), t.name); ok {
 			n++
 		}
 	}
@@ -76,7 +77,7 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 		versions := make(map[*catalog]bool)
 		now, most := 0, 0
 		var m *Manager
-		m, _ = newTestManager(t, &Options{Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
+		m, _ = newTestManager(t, &Options{Enricher: lookupFunc(func(_ context.Context, tool hints.Tool) (hints.Hints, bool, error) {
 			mu.Lock()
 			asked[tool.Name()]++
 			versions[m.cur.Load()] = true
@@ -87,11 +88,11 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 			mu.Lock()
 			now--
 			mu.Unlock()
-			return Hints{OutputShape: "about " + tool.OriginalName()}, true, nil
+			return hints.Hints{OutputShape: "about " + tool.OriginalName()}, true, nil
 		})})
 		require.NoError(t, m.AddTools("s", chores(1000)...))
 		assert.Zero(t, enriched(m), "nothing waits for hints")
-		time.Sleep(hints.PublishEvery + 20*time.Millisecond)
+		time.Sleep(enrich.PublishEvery + 20*time.Millisecond)
 		some := enriched(m)
 		assert.Greater(t, some, 300)
 		assert.Less(t, some, 1000)
@@ -99,7 +100,7 @@ func TestSpecE4LookupsAreBatched(t *testing.T) {
 		assert.Equal(t, 1000, enriched(m))
 		mu.Lock()
 		assert.Len(t, asked, 1000)
-		assert.Equal(t, hints.MaxLookups, most)
+		assert.Equal(t, enrich.MaxLookups, most)
 		versions[m.cur.Load()] = true
 		// 125 times 10 ms: the tools, two batches in between, and the last one.
 		assert.Len(t, versions, 4)
@@ -132,8 +133,8 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		log, text := logged()
-		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Logger: log, Enricher: lookupFunc(func(ctx context.Context, tool *BridgeTool) (Hints, bool, error) {
-			good := Hints{OutputShape: "fine"}
+		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Logger: log, Enricher: lookupFunc(func(ctx context.Context, tool hints.Tool) (hints.Hints, bool, error) {
+			good := hints.Hints{OutputShape: "fine"}
 			switch tool.OriginalName() {
 			case "t0000":
 				<-release // ignores its context
@@ -146,7 +147,7 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 			case "t0003":
 				return good, true, errors.New("unknown\ntool")
 			case "t0004":
-				return Hints{OutputShape: strings.Repeat("x", 1<<20)}, true, nil
+				return hints.Hints{OutputShape: strings.Repeat("x", 1<<20)}, true, nil
 			case "t0005":
 				return good, false, nil
 			}
@@ -155,11 +156,11 @@ func TestSpecE4BadLookupsCostTheirHintsOnly(t *testing.T) {
 		require.NoError(t, m.AddTools("s", chores(10)...))
 		start := time.Now()
 		err := m.RefreshHints(t.Context())
-		assert.LessOrEqual(t, time.Since(start), 2*DefaultEnrichTimeout, "the first, and again")
+		assert.LessOrEqual(t, time.Since(start), 2*defaultEnrichTimeout, "the first, and again")
 		assert.ErrorContains(t, err, "mcphybrid: hints: looking up those of 5 tools failed: tool ")
 		assert.Equal(t, 4, enriched(m))
 		for i := range 10 {
-			h, ok := m.Default().Hints(fmt.Sprintf("mcp_s__t%04d", i))
+			h, ok := hintsOf(m.Default(), fmt.Sprintf("mcp_s__t%04d", i))
 			assert.Equal(t, i > 5, ok)
 			assert.Equal(t, i > 5, h.OutputShape == "fine")
 			assert.Len(t, m.Search(fmt.Sprintf("chore %d", i), 1), 1)
@@ -182,14 +183,14 @@ func TestSpecE4FailuresAreLoggedInBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log, text := logged()
-		m, _ := newTestManager(t, &Options{Logger: log, Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) {
-			return Hints{}, false, errors.New("down")
+		m, _ := newTestManager(t, &Options{Logger: log, Enricher: lookupFunc(func(context.Context, hints.Tool) (hints.Hints, bool, error) {
+			return hints.Hints{}, false, errors.New("down")
 		})})
 		require.NoError(t, m.AddTools("s", chores(1000)...))
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSpace(text()), "\n")
-		require.Len(t, lines, hints.MaxLogged+1)
-		assert.Contains(t, lines[hints.MaxLogged], `"mcphybrid: looking up the hints of more tools failed" tools=990`)
+		require.Len(t, lines, enrich.MaxLogged+1)
+		assert.Contains(t, lines[enrich.MaxLogged], `"mcphybrid: looking up the hints of more tools failed" tools=990`)
 	})
 }
 
@@ -200,17 +201,17 @@ func TestSpecE4HangingLookupsAreBounded(t *testing.T) {
 		release := make(chan struct{})
 		var begun atomic.Int32
 		log, text := logged()
-		m, _ := newTestManager(t, &Options{Logger: log, Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) {
+		m, _ := newTestManager(t, &Options{Logger: log, Enricher: lookupFunc(func(context.Context, hints.Tool) (hints.Hints, bool, error) {
 			if begun.Add(1) <= 500 {
 				<-release
 			}
-			return Hints{OutputShape: "late"}, true, nil
+			return hints.Hints{OutputShape: "late"}, true, nil
 		})})
 		require.NoError(t, m.AddTools("s", chores(1000)...))
 		time.Sleep(time.Hour)
-		assert.EqualValues(t, hints.MaxInside, begun.Load())
+		assert.EqualValues(t, enrich.MaxInside, begun.Load())
 		assert.Equal(t, 1, strings.Count(text(), "lookups of hints hang"))
-		assert.Equal(t, hints.MaxInside, strings.Count(text(), "looking up the hints of a tool failed\" tool="))
+		assert.Equal(t, enrich.MaxInside, strings.Count(text(), "looking up the hints of a tool failed\" tool="))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -228,20 +229,20 @@ func TestSpecE4CloseEndsLookups(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				var inside atomic.Int32
-				m := NewManager(&Options{Enricher: lookupFunc(func(ctx context.Context, _ *BridgeTool) (Hints, bool, error) {
+				m := NewManager(&Options{Enricher: lookupFunc(func(ctx context.Context, _ hints.Tool) (hints.Hints, bool, error) {
 					inside.Add(1)
 					defer inside.Add(-1)
 					if heeds {
 						<-ctx.Done()
 						time.Sleep(100 * time.Millisecond) // to tidy up
-						return Hints{}, false, ctx.Err()
+						return hints.Hints{}, false, ctx.Err()
 					}
 					<-release
-					return Hints{}, false, nil
+					return hints.Hints{}, false, nil
 				})})
 				require.NoError(t, m.AddTools("s", chores(20)...))
 				synctest.Wait()
-				assert.EqualValues(t, hints.MaxLookups, inside.Load())
+				assert.EqualValues(t, enrich.MaxLookups, inside.Load())
 				refreshed := make(chan error, 1)
 				go func() { refreshed <- m.RefreshHints(context.Background()) }()
 				synctest.Wait()
@@ -253,8 +254,8 @@ func TestSpecE4CloseEndsLookups(t *testing.T) {
 					assert.Equal(t, 100*time.Millisecond, time.Since(start))
 					assert.Zero(t, inside.Load())
 				} else {
-					assert.Equal(t, hints.LookupsEnd, time.Since(start))
-					assert.EqualValues(t, hints.MaxLookups, inside.Load())
+					assert.Equal(t, enrich.LookupsEnd, time.Since(start))
+					assert.EqualValues(t, enrich.MaxLookups, inside.Load())
 				}
 				close(release)
 			})
@@ -269,7 +270,7 @@ func TestSpecE4RefreshHints(t *testing.T) {
 	var mu sync.Mutex
 	known := table{"mcp_s__a": {OutputShape: "zeppelin"}, "mcp_s__b": {OutputShape: "quinoa"}, "mcp_s__c": {OutputShape: "ferry"}}
 	var failing error
-	m := withHints(t, lookupFunc(func(ctx context.Context, tool *BridgeTool) (Hints, bool, error) {
+	m := withHints(t, lookupFunc(func(ctx context.Context, tool hints.Tool) (hints.Hints, bool, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		h, ok, _ := known.LookupHints(ctx, tool)
@@ -294,8 +295,8 @@ func TestSpecE4RefreshHints(t *testing.T) {
 
 	change(func() {
 		delete(known, "mcp_s__a")
-		known["mcp_s__b"] = Hints{OutputShape: "gondola"}
-		known["mcp_s__d"] = Hints{OutputShape: "quinoa"}
+		known["mcp_s__b"] = hints.Hints{OutputShape: "gondola"}
+		known["mcp_s__d"] = hints.Hints{OutputShape: "quinoa"}
 	})
 	require.NoError(t, m.RefreshHints(t.Context()))
 	assert.Empty(t, m.Search("zeppelin", 5))
@@ -322,10 +323,10 @@ func TestSpecE4RefreshHintsAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers atomic.Int32
 		release := make(chan struct{})
-		m, _ := newTestManager(t, &Options{Enricher: lookupFunc(func(context.Context, *BridgeTool) (Hints, bool, error) {
+		m, _ := newTestManager(t, &Options{Enricher: lookupFunc(func(context.Context, hints.Tool) (hints.Hints, bool, error) {
 			n := answers.Add(1)
 			<-release
-			return Hints{OutputShape: fmt.Sprint(n)}, true, nil
+			return hints.Hints{OutputShape: fmt.Sprint(n)}, true, nil
 		})})
 		require.NoError(t, m.AddTools("s", echoTool("a", "A")))
 		synctest.Wait()
@@ -334,7 +335,7 @@ func TestSpecE4RefreshHintsAsksAgain(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		require.NoError(t, <-refreshed)
-		h, _ := m.Default().Hints("mcp_s__a")
+		h, _ := hintsOf(m.Default(), "mcp_s__a")
 		assert.Equal(t, "2", h.OutputShape)
 	})
 }
@@ -344,7 +345,7 @@ func TestSpecE4LookupsMayCallBack(t *testing.T) {
 	t.Parallel()
 	closed := make(chan struct{})
 	var m *Manager
-	m, _ = newTestManager(t, &Options{Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
+	m, _ = newTestManager(t, &Options{Enricher: lookupFunc(func(_ context.Context, tool hints.Tool) (hints.Hints, bool, error) {
 		if tool.OriginalName() == "last" {
 			_ = m.Close()
 			close(closed)
@@ -352,7 +353,7 @@ func TestSpecE4LookupsMayCallBack(t *testing.T) {
 			m.Search("chore", 3)
 			_ = m.AddTools("more", echoTool("last", "Last"))
 		}
-		return Hints{OutputShape: m.Default().OverrideBlock()}, true, nil
+		return hints.Hints{OutputShape: m.Default().OverrideBlock()}, true, nil
 	})})
 	require.NoError(t, m.AddTools("s", echoTool("first", "First")))
 	<-closed
@@ -363,12 +364,12 @@ func TestSpecE4LookupsMayCallBack(t *testing.T) {
 func TestSpecE4HintsFromManyGoroutines(t *testing.T) {
 	t.Parallel()
 	var lookups atomic.Int64
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Enricher: lookupFunc(func(_ context.Context, tool *BridgeTool) (Hints, bool, error) {
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Enricher: lookupFunc(func(_ context.Context, tool hints.Tool) (hints.Hints, bool, error) {
 		n := lookups.Add(1)
 		if n%7 == 0 {
-			return Hints{}, false, fmt.Errorf("failure %d", n)
+			return hints.Hints{}, false, fmt.Errorf("failure %d", n)
 		}
-		return Hints{Preconditions: []string{fmt.Sprintf("version %d", n)}, OutputShape: "about " + tool.OriginalName()}, true, nil
+		return hints.Hints{Preconditions: []string{fmt.Sprintf("version %d", n)}, OutputShape: "about " + tool.OriginalName()}, true, nil
 	})})
 	require.NoError(t, m.AddTools("s", chores(40)...))
 	var writers, readers sync.WaitGroup
@@ -393,7 +394,7 @@ func TestSpecE4HintsFromManyGoroutines(t *testing.T) {
 				s.Search(fmt.Sprintf("version %d", n%50), 3)
 				s.ActivateTools([]string{fmt.Sprintf("mcp_s__t%04d", n%40)})
 				if block := s.OverrideBlock(); block != "" {
-					assert.True(t, strings.HasPrefix(block, hints.BlockHeading))
+					assert.True(t, strings.HasPrefix(block, blockHeading))
 				}
 				if n%20 == 0 {
 					assert.NoError(t, check(m, s))

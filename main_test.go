@@ -20,6 +20,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -257,14 +258,14 @@ func checkRestored(m *Manager, s *Session) error {
 	if v.ended {
 		return nil
 	}
-	data := state.JSON(s.scope.opts.MaxState, saved.PartsOf(s.scope.opts.StateParts))
+	data := state.JSON(s.scope.opts.MaxState, s.scope.parts)
 	parsed, err := saved.Parse(data, s.scope.opts.MaxState)
 	if err != nil {
 		return err
 	}
-	err = parsed.Whole(saved.PartsOf(s.scope.opts.StateParts))
+	err = parsed.Whole(s.scope.parts)
 	for i := range parsed.Tools {
-		err = errors.Join(err, parsed.Load(&parsed.Tools[i], saved.PartsOf(s.scope.opts.StateParts)))
+		err = errors.Join(err, parsed.Load(&parsed.Tools[i], s.scope.parts))
 	}
 	if err != nil {
 		return err
@@ -284,10 +285,10 @@ func checkRestored(m *Manager, s *Session) error {
 		}
 		logger := own.opts.Logger
 		own.opts = s.scope.opts
-		own.opts.Logger, own.opts.OnEvent = logger, nil
-		if tried.sum[0]%2 == 0 && own.opts.StateParts == nil {
-			own.opts.StateParts = saved.Guarded(new(partMap), "", logger)
-			inParts = state.JSON(s.scope.opts.MaxState, saved.PartsOf(own.opts.StateParts))
+		own.opts.Logger, own.opts.OnEvent, own.parts = logger, nil, s.scope.parts
+		if tried.sum[0]%2 == 0 && own.parts == nil {
+			own.parts = saved.PartsOf(new(partMap), logger)
+			inParts = state.JSON(s.scope.opts.MaxState, own.parts)
 		}
 		places["elsewhere"] = own.scope
 	}
@@ -340,7 +341,7 @@ func listBytes(s *Session, list []shown) string {
 			b.WriteString("\n" + definitionText(metaTool{s, e.meta}))
 		case e.isTool():
 			b.WriteString("\n" + definitionText(e.tool))
-			exported, err := exportTool(e.tool, FormatMCP, false)
+			exported, err := exportTool(e.tool, provider.MCP, false)
 			fmt.Fprint(&b, string(exported.JSON), err)
 		}
 	}
@@ -439,7 +440,7 @@ func checkCatalog(c *catalog) error {
 		for _, t := range c.documents() {
 			text := t.def.Server + " " + t.def.Own + " " + t.def.Description
 			if h := c.known.of(t); h != nil {
-				text += " " + h.Hints.Words()
+				text += " " + h.Words()
 			}
 			texts = append(texts, text)
 		}

@@ -10,14 +10,16 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/cache"
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/enrich"
 	"github.com/mcphybrid/mcphybrid/internal/history"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // A Manager holds what all conversations share: the servers and the catalog of
@@ -36,7 +38,7 @@ type Manager struct {
 	system *Manager // the system, if this is a user's Manager; else nil
 
 	trust   *trust.Memory
-	lookups *hints.Lookups // nil without [Options.Enricher]
+	lookups *enrich.Lookups // nil without [Options.Enricher]
 
 	end context.CancelFunc // ends life
 
@@ -60,8 +62,8 @@ type Manager struct {
 	telling   lazy.Task                   // calls OnResources
 	opening   atomic.Int32                // calls of Start in progress
 
-	indexes lastIndex                              // made of the catalogs
-	samples atomic.Pointer[history.Series[Sample]] // nil until Watch is called; stored with mu held
+	indexes lastIndex                                       // made of the catalogs
+	samples atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
 }
 
 // NewManager returns a Manager for the servers in opts. It starts none of them.
@@ -77,11 +79,11 @@ func NewManager(opts *Options) *Manager {
 	}
 	o.setDefaults()
 	o.guard()
-	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), validators: new(schema.Recent), recorder: new(atomic.Pointer[recorder])}}
+	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), parts: saved.PartsOf(o.StateParts, o.Logger), validators: new(schema.Recent), recorder: new(atomic.Pointer[recorder])}}
 	m.indexer = newIndexer(&m.opts.Search)
-	for _, name := range metaNames {
-		if rules.MatchAny(o.Access.Deny, name) {
-			m.metaAccess.Deny = append(m.metaAccess.Deny, name)
+	for kind := range metaKinds {
+		if rules.MatchAny(o.Access.Deny, kind.name()) {
+			m.metaAccess.Deny = append(m.metaAccess.Deny, kind.name())
 		}
 	}
 	m.policy.Store(newPolicy(&m.opts, m.toolTokens, m.lineTokens))
@@ -324,7 +326,7 @@ func (m *Manager) Problems() []error {
 // always returns nil.
 //
 // Close waits for some of the host's code, and would wait for itself if it were
-// called there: by a method of a [Registry] or a [Store], by the [Options.Logger], by
+// called there: by a method of a [Registry] or a [store.Document], by the [Options.Logger], by
 // [SemanticOptions.Progress], or by Dimensions of an embedder. These must leave it to
 // a new goroutine. All other code may call Close. The caller must not hold a lock that
 // a registry needs.

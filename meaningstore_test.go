@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,9 +32,9 @@ func understood(t *testing.T, m *Manager, n int) {
 }
 
 // stored returns the ids in a scope, sorted.
-func stored(t *testing.T, store vector.Store, scope string) []string {
+func stored(t *testing.T, vectors vector.Store, scope string) []string {
 	t.Helper()
-	sums, err := store.Sums(t.Context(), scope)
+	sums, err := vectors.Sums(t.Context(), scope)
 	require.NoError(t, err)
 	return slices.Sorted(maps.Keys(sums))
 }
@@ -53,9 +54,9 @@ func TestNothingIsEmbeddedTwice(t *testing.T) {
 	for name, shared := range map[string]vector.Store{"cache": nil, "store": new(recordingStore)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var cache Store
+			var cache store.Document
 			if shared == nil {
-				cache = FileStore(filepath.Join(t.TempDir(), "vectors.bin"))
+				cache = store.File(filepath.Join(t.TempDir(), "vectors.bin"))
 			}
 			for run := range 4 {
 				e, gate := newConcepts(), make(chan struct{})
@@ -84,7 +85,7 @@ func TestNothingIsEmbeddedTwice(t *testing.T) {
 // A server that is down for a whole run costs nothing in the next.
 func TestAnOutageEmbedsNothingTwice(t *testing.T) {
 	t.Parallel()
-	cache := FileStore(filepath.Join(t.TempDir(), "vectors.bin"))
+	cache := store.File(filepath.Join(t.TempDir(), "vectors.bin"))
 	for run, b := range []ServerConfig{inProcess("b", 10), {Name: "b", URL: "http://127.0.0.1:1/"}, inProcess("b", 10)} {
 		e := newConcepts()
 		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: e, Cache: cache},
@@ -100,10 +101,10 @@ func TestAnOutageEmbedsNothingTwice(t *testing.T) {
 // can reach.
 func TestReplicasShareAStore(t *testing.T) {
 	t.Parallel()
-	store := new(recordingStore)
+	vectors := new(recordingStore)
 	replica := func(b ServerConfig) *Manager {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("a", 10)},
-			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Grace: -1}})
+			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: vectors, Grace: -1}})
 		_ = m.AddServer(t.Context(), b)
 		return m
 	}
@@ -119,7 +120,7 @@ func TestReplicasShareAStore(t *testing.T) {
 	understood(t, two, 10)
 	three := replica(inProcess("c", 5))
 	understood(t, three, 15)
-	assert.Len(t, stored(t, store, "system"), 25)
+	assert.Len(t, stored(t, vectors, "system"), 25)
 	assert.Equal(t, 10, byMeaning())
 	require.NoError(t, one.AddTools("d", echoTool("new", "")))
 	understood(t, one, 21)
@@ -127,48 +128,48 @@ func TestReplicasShareAStore(t *testing.T) {
 	for _, m := range []*Manager{one, two, three} {
 		require.NoError(t, m.Close())
 	}
-	assert.Len(t, stored(t, store, "system"), 26, "the end of a process is no word on its tools")
+	assert.Len(t, stored(t, vectors, "system"), 26, "the end of a process is no word on its tools")
 }
 
 // What a ready server lists no more leaves the store after a grace, and not if it
 // comes back meanwhile. What has left is stored again when it returns.
 func TestDeletedAfterAGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, e := new(recordingStore), newConcepts()
+		vectors, e := new(recordingStore), newConcepts()
 		s := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true))
 		s.AddTools(echoTool("a", "dog"), echoTool("b", "car"))
 		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "s", InProcess: s}},
-			Semantic: &SemanticOptions{Embedder: e, Store: store, Grace: time.Hour}})
+			Semantic: &SemanticOptions{Embedder: e, Store: vectors, Grace: time.Hour}})
 		require.NoError(t, m.Start(t.Context()))
 		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
 		wait(time.Second)
-		require.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, store, "system"))
+		require.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, vectors, "system"))
 		found := func() []string {
 			return hitNames(m.Default().Find(t.Context(), "dog", SearchOptions{By: ByMeaning}).Hits)
 		}
 
 		s.DeleteTools("a")
 		wait(59 * time.Minute)
-		assert.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, store, "system"))
+		assert.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, vectors, "system"))
 		assert.NotContains(t, found(), "mcp_s__a", "it is stored, and not found")
 		s.AddTools(echoTool("a", "dog"))
 		wait(3 * time.Hour)
-		assert.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, store, "system"))
+		assert.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, vectors, "system"))
 		assert.Equal(t, 2, e.embedded())
 
 		s.DeleteTools("a")
 		wait(61 * time.Minute)
-		assert.Equal(t, []string{"mcp_s__b"}, stored(t, store, "system"))
+		assert.Equal(t, []string{"mcp_s__b"}, stored(t, vectors, "system"))
 		s.AddTools(echoTool("a", "dog"))
 		wait(time.Minute)
-		assert.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, store, "system"))
+		assert.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, vectors, "system"))
 		assert.Contains(t, found(), "mcp_s__a")
 
 		m.RemoveServer("s")
 		wait(59 * time.Minute)
-		assert.Len(t, stored(t, store, "system"), 2)
+		assert.Len(t, stored(t, vectors, "system"), 2)
 		wait(2 * time.Minute)
-		assert.Empty(t, stored(t, store, "system"))
+		assert.Empty(t, stored(t, vectors, "system"))
 		require.NoError(t, m.Close())
 	})
 }
@@ -176,14 +177,14 @@ func TestDeletedAfterAGrace(t *testing.T) {
 // What a tool that becomes inline has in the store stays, and it is not found twice.
 func TestInlineToolsStayStored(t *testing.T) {
 	t.Parallel()
-	store := new(recordingStore)
+	vectors := new(recordingStore)
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{meaningTools()},
-		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Least: 0.5, Grace: -1}})
+		Semantic: &SemanticOptions{Embedder: newConcepts(), Store: vectors, Least: 0.5, Grace: -1}})
 	understood(t, m, 5)
 	require.NoError(t, m.SetRules([]Rule{{Name: "off", Patterns: []string{"*groom"}, Action: RuleExclude}}))
 	understood(t, m, 4)
 	assert.Equal(t, []string{"mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
-	assert.Len(t, stored(t, store, "system"), 5)
+	assert.Len(t, stored(t, vectors, "system"), 5)
 	require.NoError(t, m.SetRules([]Rule{}))
 	understood(t, m, 5)
 	assert.Equal(t, []string{"mcp_s__groom", "mcp_s__walk_dog"}, hitNames(m.Search("vet", 5)))
@@ -193,15 +194,15 @@ func TestInlineToolsStayStored(t *testing.T) {
 // change.
 func TestAStoreIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(recordingStore)
-		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store}})
+		vectors := new(recordingStore)
+		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts(), Store: vectors}})
 		require.NoError(t, m.AddTools("s", echoTool("a", "dog")))
 		synctest.Wait()
-		require.NoError(t, store.MemoryStore.Delete(t.Context(), "system", []string{"mcp_s__a"}))
+		require.NoError(t, vectors.MemoryStore.Delete(t.Context(), "system", []string{"mcp_s__a"}))
 		time.Sleep(time.Hour)
 		require.NoError(t, m.AddTools("s", echoTool("b", "dog")))
 		synctest.Wait()
-		assert.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, store, "system"))
+		assert.Equal(t, []string{"mcp_s__a", "mcp_s__b"}, stored(t, vectors, "system"))
 		require.NoError(t, m.Close())
 	})
 }
@@ -215,7 +216,7 @@ func TestFailingServicesAreLeftAlone(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked atomic.Int64
 				var recovered atomic.Bool
-				e, store := newConcepts(), new(failingStore)
+				e, vectors := newConcepts(), new(failingStore)
 				fails := func(context.Context) error {
 					if asked.Add(1); recovered.Load() {
 						return nil
@@ -225,9 +226,9 @@ func TestFailingServicesAreLeftAlone(t *testing.T) {
 				if what == "embedder" {
 					e.embed = fails
 				} else {
-					store.failing = fails
+					vectors.failing = fails
 				}
-				m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: e, Store: store}})
+				m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: e, Store: vectors}})
 				for i := range 600 { // a minute
 					require.NoError(t, m.AddTools("a", echoTool(fmt.Sprint("x", i), "dog")))
 					time.Sleep(100 * time.Millisecond)
@@ -343,7 +344,7 @@ func TestServersTakeTurnsAtTheEmbedder(t *testing.T) {
 // tools of the largest common model take fits.
 func TestManyVectorsAreKept(t *testing.T) {
 	t.Parallel()
-	file := FileStore(filepath.Join(t.TempDir(), "vectors.bin"))
+	file := store.File(filepath.Join(t.TempDir(), "vectors.bin"))
 	const n, dims = 18, 1 << 20 // 72 MiB
 	var keys []vector.Key
 	c := vector.LoadCache(file, "m", nil)
@@ -414,10 +415,10 @@ func (r *recordingStore) Sum() int {
 // A server whose list is refused for its size has not said that its tools are gone.
 func TestARefusedListDeletesNothing(t *testing.T) {
 	t.Parallel()
-	store := new(recordingStore)
+	vectors := new(recordingStore)
 	replica := func(limit int) *Manager {
 		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Limits: ServerLimits{MaxCatalog: limit},
-			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: store, Grace: -1}, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 10)}})
+			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: vectors, Grace: -1}, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 10)}})
 		t.Cleanup(func() { _ = m.Close() })
 		_ = m.Start(t.Context())
 		return m
@@ -426,5 +427,5 @@ func TestARefusedListDeletesNothing(t *testing.T) {
 	small := replica(1000)
 	require.NoError(t, small.AddTools("c", echoTool("new", "")))
 	understood(t, small, 2)
-	assert.Len(t, stored(t, store, "system"), 12)
+	assert.Len(t, stored(t, vectors, "system"), 12)
 }

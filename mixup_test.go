@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -152,7 +153,7 @@ func TestLoginMixUp(t *testing.T) {
 			want: `the answer is from another authorization server: it says "HONEST", and the login is at "TRAP/mcp"`, opens: true,
 		},
 	} {
-		for _, own := range []*OAuthConfig{nil, {ClientID: "client-mine", ClientSecret: clientSecret}} {
+		for _, own := range []*config.OAuth{nil, {ClientID: "client-mine", ClientSecret: clientSecret}} {
 			t.Run(fmt.Sprint(name, ", registered ", own != nil), func(t *testing.T) {
 				t.Parallel()
 				honest := mcptest.NewAuthority(t, echoHandler())
@@ -266,7 +267,7 @@ func TestLoginNamesTheResource(t *testing.T) {
 		})
 		web := ServerConfig{Name: "web", URL: server.server + "?key=1"}
 		if configured {
-			web.OAuth = &OAuthConfig{ClientID: "mine", AuthorizationURL: a.URL + "/authorize?tenant=t", TokenURL: a.URL + "/token"}
+			web.OAuth = &config.OAuth{ClientID: "mine", AuthorizationURL: a.URL + "/authorize?tenant=t", TokenURL: a.URL + "/token"}
 		}
 		d := newLoginDesk(t, t.TempDir(), web)
 		_ = d.Start(t.Context())

@@ -10,47 +10,28 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/hints"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
-// The defaults of [Options].
+// Defaults of [Options]. The doc of each field says its default.
 const (
 	// DefaultMaxInline is where the published reference design stops to put
 	// tools in front of the model. Models choose worse among more than 30 to
 	// 50 tools.
 	DefaultMaxInline = 40
 
-	// DefaultMaxInlineTokens is twice what 40 published tools have. Where tools are
-	// deferred anyway, half of it bounds what the order of servers can cost: among 270
-	// tools of eleven servers, the first 40 have 4,000 tokens or 27,000.
-	DefaultMaxInlineTokens = 32_000
-
-	// DefaultMaxListed leaves room for meta tools and a host's own in the 128
-	// tools that OpenAI's and Gemini's models take. DefaultMaxListedTokens is half
-	// of a common context window.
-	DefaultMaxListed       = 112
-	DefaultMaxListedTokens = 64_000
-
-	// DefaultInlineShare is where published agents begin to defer tools.
-	DefaultInlineShare = 0.1
-
 	// DefaultMaxDescription is enough for the first sentence or two, about 50
 	// tokens; half of all published tools have descriptions no longer.
 	DefaultMaxDescription = 200
-
-	// DefaultMaxSummaryTokens is enough for about 30 servers.
-	DefaultMaxSummaryTokens = 400
 
 	// DefaultSearchResults is what published tool searches return: 3 to 5.
 	DefaultSearchResults = 5
 
 	// DefaultSearchLimit keeps a model from activating everything at once.
 	DefaultSearchLimit = 20
-
-	// DefaultSearchSchemas has room for the schemas of about four tools. On the
-	// queries over 411 published tools in testdata/catalog, that makes 74 of 100
-	// calls of [DescribeToolName] needless, for 400 tokens in each answer.
-	DefaultSearchSchemas = 2000
 
 	// DefaultMaxActive leaves room in the 128 tools that OpenAI's models take,
 	// beside 40 inline ones, the meta tools and a host's own.
@@ -66,60 +47,85 @@ const (
 	DefaultMaxInlineSkills = 60
 	DefaultMaxSkillTokens  = 5000
 
-	// DefaultMaxResult is about 12,000 tokens, a tenth of a common context
-	// window.
-	DefaultMaxResult = 48 << 10
-
-	// DefaultMaxKept has room for some thousand long results.
-	DefaultMaxKept = 256 << 20
-
-	// DefaultMaxState is enough for a session that has shown 10,000 published
-	// tools, the most that Anthropic takes; one that has shown 60 takes 70 KB.
-	DefaultMaxState = 16 << 20
-
 	// DefaultStartTimeout leaves room: 27 published servers took 0.06 to 1.7
 	// seconds to start and list their tools.
 	DefaultStartTimeout = 20 * time.Second
+)
 
-	// DefaultEnrichTimeout is long for looking something up, and short enough
+// The other defaults of Options.
+const (
+	// defaultMaxInlineTokens is twice what 40 published tools have. Where tools are
+	// deferred anyway, half of it bounds what the order of servers can cost: among 270
+	// tools of eleven servers, the first 40 have 4,000 tokens or 27,000.
+	defaultMaxInlineTokens = 32_000
+
+	// defaultMaxListed leaves room for meta tools and a host's own in the 128
+	// tools that OpenAI's and Gemini's models take. defaultMaxListedTokens is half
+	// of a common context window.
+	defaultMaxListed       = 112
+	defaultMaxListedTokens = 64_000
+
+	// defaultInlineShare is where published agents begin to defer tools.
+	defaultInlineShare = 0.1
+
+	// defaultMaxSummaryTokens is enough for about 30 servers.
+	defaultMaxSummaryTokens = 400
+
+	// defaultSearchSchemas has room for the schemas of about four tools. On the
+	// queries over 411 published tools in testdata/catalog, that makes 74 of 100
+	// calls of [DescribeToolName] needless, for 400 tokens in each answer.
+	defaultSearchSchemas = 2000
+
+	// defaultMaxResult is about 12,000 tokens, a tenth of a common context
+	// window.
+	defaultMaxResult = 48 << 10
+
+	// defaultMaxKept has room for some thousand long results.
+	defaultMaxKept = 256 << 20
+
+	// defaultMaxState is enough for a session that has shown 10,000 published
+	// tools; one that has shown 60 takes 70 KB.
+	defaultMaxState = 16 << 20
+
+	// defaultEnrichTimeout is long for looking something up, and short enough
 	// for hints to be there soon when some lookups hang.
-	DefaultEnrichTimeout = 5 * time.Second
+	defaultEnrichTimeout = 5 * time.Second
 
-	// DefaultCallTimeout is long for a person who waits.
-	DefaultCallTimeout = 60 * time.Second
+	// defaultCallTimeout is long for a person who waits.
+	defaultCallTimeout = 60 * time.Second
 
-	// DefaultReconnect is soon enough for a person who waits, and late enough
+	// defaultReconnect is soon enough for a person who waits, and late enough
 	// for a server that ends at once not to take a processor.
-	DefaultReconnect = 500 * time.Millisecond
+	defaultReconnect = 500 * time.Millisecond
 
-	// DefaultRefresh is for servers that do not tell of changes.
-	DefaultRefresh = 5 * time.Minute
+	// defaultRefresh is for servers that do not tell of changes.
+	defaultRefresh = 5 * time.Minute
 
-	// DefaultMaxMessage is 16 times the longest tools/list result of 27
+	// defaultMaxMessage is 16 times the longest tools/list result of 27
 	// published servers.
-	DefaultMaxMessage = 16 << 20
+	defaultMaxMessage = 16 << 20
 
-	// DefaultMaxDefinition is five times the longest of 866 published tools.
-	DefaultMaxDefinition = 256 << 10
+	// defaultMaxDefinition is five times the longest of 866 published tools.
+	defaultMaxDefinition = 256 << 10
 
-	// DefaultMaxListing is 16 times the longest tools/list result of 27 published
-	// servers, DefaultMaxCatalog four times that. Definitions take up to 20 times
+	// defaultMaxListing is 16 times the longest tools/list result of 27 published
+	// servers, defaultMaxCatalog four times that. Definitions take up to 20 times
 	// their length in memory, most of it for the search index.
-	DefaultMaxListing = 16 << 20
-	DefaultMaxCatalog = 64 << 20
+	defaultMaxListing = 16 << 20
+	defaultMaxCatalog = 64 << 20
 
-	// DefaultMaxTools is 50 times what the largest published server has.
-	DefaultMaxTools = 10_000
+	// defaultMaxTools is 50 times what the largest published server has.
+	defaultMaxTools = 10_000
 
-	// DefaultMaxPages is enough for DefaultMaxTools at ten to a page.
-	DefaultMaxPages = 1000
+	// defaultMaxPages is enough for defaultMaxTools at ten to a page.
+	defaultMaxPages = 1000
 
-	// DefaultMaxUnasked is a log message or a notification of progress every
+	// defaultMaxUnasked is a log message or a notification of progress every
 	// millisecond, more than anyone reads.
-	DefaultMaxUnasked = 1000
+	defaultMaxUnasked = 1000
 
-	// DefaultMaxTimeouts is enough to tell a slow tool from a server that hangs.
-	DefaultMaxTimeouts = 3
+	// defaultMaxTimeouts is enough to tell a slow tool from a server that hangs.
+	defaultMaxTimeouts = 3
 )
 
 // NoLimit lifts a limit: of an option that is a number of tools, tokens,
@@ -159,8 +165,8 @@ type Options struct {
 	// activated too, even if the tool itself is inline. The tool does its work
 	// without those that are not there or not permitted.
 	//
-	// [ServerConfig.Needs] says so by the tools' own names, and by [NeedsKey] a
-	// server of its own tools; what is said here comes first.
+	// [ServerConfig.Needs] says so by the tools' own names, and by "mcphybrid/needs" a
+	// server of its own tools (see [BridgeTool]); what is said here comes first.
 	// [Manager.Problems] reports keys that match nothing, names that are not there,
 	// cycles, and what is malformed.
 	Needs map[string][]string
@@ -195,10 +201,10 @@ type Options struct {
 	// servers are told that they can't ask.
 	Ask ask.Options
 
-	// Enricher, if not nil, is asked in the background for [Hints] on each tool
+	// Enricher, if not nil, is asked in the background for hints on each tool
 	// that comes into the catalog. EnrichTimeout is how long one lookup may take;
-	// it defaults to [DefaultEnrichTimeout].
-	Enricher      Enricher
+	// it defaults to 5 seconds.
+	Enricher      hints.Enricher
 	EnrichTimeout time.Duration
 
 	// Skills are what [Manager.SetSkills] is given first, in the order in which
@@ -213,13 +219,13 @@ type Options struct {
 	// longer is cut as a text. A result has at most one content for each 64 bytes
 	// of MaxResult, or 16: the texts of all others become one text, and a note
 	// tells how many images, links and the like are left out. It defaults to
-	// [DefaultMaxResult] and must not be negative.
+	// 48 KiB and must not be negative.
 	MaxResult int
 
 	// MaxKept is how many bytes of long results all sessions together keep, so that
 	// models can read the rest. Of these, each session keeps at most the newest 8,
 	// and 16 MiB. Beyond it, the oldest is dropped, of whatever session, but never the
-	// newest. It defaults to [DefaultMaxKept] and must not be negative.
+	// newest. It defaults to 256 MiB and must not be negative.
 	MaxKept int
 
 	// MaxMedia is how many bytes the images, sounds and files of a result may have
@@ -232,13 +238,13 @@ type Options struct {
 	// [Manager.RestoreSession] accepts, with what is in StateParts. A database may reformat a state: spaces
 	// between tokens and escapes in strings don't count, up to four times MaxState.
 	// What a state always has takes some hundred bytes, and what the intent and the
-	// user's id take. It defaults to [DefaultMaxState] and must not be negative.
+	// user's id take. It defaults to 16 MiB and must not be negative.
 	MaxState int
 
 	// StateParts keeps what states have in common, so that they are small: see
-	// [Session.Save] and [FileParts]. All processes that restore a state must share
+	// [Session.Save] and [store.FileParts]. All processes that restore a state must share
 	// it. If nil, each state has all itself. Users share it.
-	StateParts PartStore
+	StateParts store.Parts
 
 	// Middleware wraps every call of a tool, the first outermost.
 	Middleware []Middleware
@@ -271,28 +277,28 @@ type Options struct {
 	// first call of one of its tools or, if they were listed longer ago than
 	// [ServerLimits.Refresh], in the background; how its tools have changed since
 	// is then published like any change. Changes are saved within a second, in the
-	// background, and by [Manager.Close]. If its store is a [PartStore] too, a save writes
+	// background, and by [Manager.Close]. If it is [store.Parts] too, a save writes
 	// about what has changed, else what all servers list. Several Managers may share a
-	// [SharedStore]: it has the names and servers of all, and of each server the newest
-	// lists. [Manager.RefreshCache] takes them. What nobody lists for 30 days is removed.
-	Cache Store
+	// [store.Shared]: it has the names and servers of all, and of each server the newest
+	// lists. [Manager.Refresh] takes them. What nobody lists for 30 days is removed.
+	Cache store.Document
 
 	// Trust says what becomes of a tool whose definition changes after it was
 	// first seen. TrustStore keeps what tools are known to be; without one it is
 	// known for as long as the Manager lives. Several Managers may share one: what
 	// a person accepted last counts, else what one of them saw first. Unless
-	// it is a [SharedStore], what they save in the same moment may be lost, until the
+	// it is a [store.Shared], what they save in the same moment may be lost, until the
 	// one that saved it saves again. If TrustStore can't be loaded, it is never
 	// written, and if Trust holds tools back, no server is started.
 	//
 	// If Trust is empty, it is [TrustWarn].
 	Trust      TrustPolicy
-	TrustStore Store
+	TrustStore store.Document
 
-	// TokenStore keeps the tokens of logins: see [FileTokens]. If nil, they are
+	// TokenStore keeps the tokens of logins: see [store.FileTokens]. If nil, they are
 	// known for as long as the Manager lives. Users share it; each has keys of its
 	// own.
-	TokenStore TokenStore
+	TokenStore store.Tokens
 
 	// OpenURL shows the user a page for [Manager.Login], which fails without it. It
 	// may return the address to which the page sent the browser in the end, with
@@ -319,7 +325,7 @@ type LoginPage struct {
 type PromptOptions struct {
 	// MaxDescription is the number of characters of a tool's description in
 	// the prompt section and in search results. It defaults to
-	// [DefaultMaxDescription].
+	// 200 ([DefaultMaxDescription]).
 	MaxDescription int
 
 	// ListInline lists the inline tools in the prompt sections too, each by a line
@@ -336,7 +342,7 @@ type PromptOptions struct {
 
 	// MaxSummaryTokens is how many tokens the prompt section has of what there
 	// is to search for: the servers, how many tools they have and, if there is
-	// room, what these are about. It defaults to [DefaultMaxSummaryTokens].
+	// room, what these are about. It defaults to 400.
 	MaxSummaryTokens int
 }
 
@@ -363,21 +369,21 @@ func (o *Options) setDefaults() {
 	amount(&o.Inline.ContextWindow, 0)
 	amount(&o.Prompt.MaxDescription, DefaultMaxDescription)
 	amount(&o.Prompt.MaxListingTokens, NoLimit)
-	amount(&o.Prompt.MaxSummaryTokens, DefaultMaxSummaryTokens)
+	amount(&o.Prompt.MaxSummaryTokens, defaultMaxSummaryTokens)
 	amount(&o.Active.Max, DefaultMaxActive)
 	amount(&o.Active.Turns, DefaultActiveTurns)
 	amount(&o.SkillListing.Max, DefaultMaxInlineSkills)
 	amount(&o.SkillListing.MaxTokens, DefaultMaxSkillTokens)
-	number("MaxResult", &o.MaxResult, DefaultMaxResult)
-	number("MaxKept", &o.MaxKept, DefaultMaxKept)
+	number("MaxResult", &o.MaxResult, defaultMaxResult)
+	number("MaxKept", &o.MaxKept, defaultMaxKept)
 	amount(&o.MaxMedia, 64*min(o.MaxResult, NoLimit/64))
-	number("MaxState", &o.MaxState, DefaultMaxState)
+	number("MaxState", &o.MaxState, defaultMaxState)
 	number("Search.Results", &o.Search.Results, DefaultSearchResults)
 	number("Search.Limit", &o.Search.Limit, max(DefaultSearchLimit, o.Search.Results))
 	if math.IsNaN(o.Search.Threshold) || math.IsInf(o.Search.Threshold, 0) {
 		panic(fmt.Sprintf("mcphybrid: Options.Search.Threshold is %v", o.Search.Threshold))
 	}
-	if o.Inline.Share = cmp.Or(o.Inline.Share, DefaultInlineShare); !(o.Inline.Share > 0 && o.Inline.Share <= 1) {
+	if o.Inline.Share = cmp.Or(o.Inline.Share, defaultInlineShare); !(o.Inline.Share > 0 && o.Inline.Share <= 1) {
 		panic(fmt.Sprintf("mcphybrid: Options.Inline.Share is %v, must be 0 to 1", o.Inline.Share))
 	}
 	o.Inline.setTokens()
@@ -386,21 +392,21 @@ func (o *Options) setDefaults() {
 	amount(&o.Ask.MaxBytes, ask.DefaultMaxBytes)
 	number("Ask.Timeout", &o.Ask.Timeout, ask.DefaultTimeout)
 	o.setListDefaults()
-	number("Limits.MaxMessage", &o.Limits.MaxMessage, DefaultMaxMessage)
-	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, DefaultMaxDefinition)
-	number("Limits.MaxTools", &o.Limits.MaxTools, DefaultMaxTools)
-	number("Limits.MaxPages", &o.Limits.MaxPages, DefaultMaxPages)
-	number("Limits.MaxListing", &o.Limits.MaxListing, DefaultMaxListing)
-	number("Limits.MaxCatalog", &o.Limits.MaxCatalog, DefaultMaxCatalog)
-	amount(&o.Search.Schemas, DefaultSearchSchemas)
-	amount(&o.Limits.MaxTimeouts, DefaultMaxTimeouts)
-	number("Limits.MaxUnasked", &o.Limits.MaxUnasked, DefaultMaxUnasked)
+	number("Limits.MaxMessage", &o.Limits.MaxMessage, defaultMaxMessage)
+	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, defaultMaxDefinition)
+	number("Limits.MaxTools", &o.Limits.MaxTools, defaultMaxTools)
+	number("Limits.MaxPages", &o.Limits.MaxPages, defaultMaxPages)
+	number("Limits.MaxListing", &o.Limits.MaxListing, defaultMaxListing)
+	number("Limits.MaxCatalog", &o.Limits.MaxCatalog, defaultMaxCatalog)
+	amount(&o.Search.Schemas, defaultSearchSchemas)
+	amount(&o.Limits.MaxTimeouts, defaultMaxTimeouts)
+	number("Limits.MaxUnasked", &o.Limits.MaxUnasked, defaultMaxUnasked)
 	number("Limits.StartTimeout", &o.Limits.StartTimeout, DefaultStartTimeout)
-	number("EnrichTimeout", &o.EnrichTimeout, DefaultEnrichTimeout)
-	number("Limits.CallTimeout", &o.Limits.CallTimeout, DefaultCallTimeout)
+	number("EnrichTimeout", &o.EnrichTimeout, defaultEnrichTimeout)
+	number("Limits.CallTimeout", &o.Limits.CallTimeout, defaultCallTimeout)
 	o.Limits.IdleTimeout = max(o.Limits.IdleTimeout, 0)
-	o.Limits.Reconnect = cmp.Or(o.Limits.Reconnect, DefaultReconnect)
-	o.Limits.Refresh = cmp.Or(o.Limits.Refresh, DefaultRefresh)
+	o.Limits.Reconnect = cmp.Or(o.Limits.Reconnect, defaultReconnect)
+	o.Limits.Refresh = cmp.Or(o.Limits.Refresh, defaultRefresh)
 	o.Search.Ranker = cmp.Or(o.Search.Ranker, RankerDefault)
 	if !slices.Contains(rankers, o.Search.Ranker) {
 		panic(fmt.Sprintf("mcphybrid: Options.Search.Ranker is %q, must be one of %q", o.Search.Ranker, rankers))
@@ -430,11 +436,14 @@ func (o *Options) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.TokenStore = login.Guarded(o.TokenStore, "Options.TokenStore")
+	if o.TokenStore == nil {
+		o.TokenStore = new(login.Memory)
+	}
+	o.TokenStore = guard.Tokens(o.TokenStore, "Options.TokenStore")
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}
 	}
-	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.clone()
+	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.Clone()
 	o.Rules = slices.Clone(o.Rules)
 	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,13 +43,13 @@ var defaultsInWords = map[string]string{
 	"ServerConfig.StartTimeout": "`Limits`",
 	"ServerConfig.CallTimeout":  "`Limits`",
 
-	"OAuthConfig.ClientID":         "registered",
-	"OAuthConfig.RedirectURI":      "a free port of 127.0.0.1",
-	"OAuthConfig.Scopes":           "found out",
-	"OAuthConfig.Resource":         "found out",
-	"OAuthConfig.MetadataURL":      "found out",
-	"OAuthConfig.AuthorizationURL": "found out",
-	"OAuthConfig.TokenURL":         "found out",
+	"config.OAuth.ClientID":         "registered",
+	"config.OAuth.RedirectURI":      "a free port of 127.0.0.1",
+	"config.OAuth.Scopes":           "found out",
+	"config.OAuth.Resource":         "found out",
+	"config.OAuth.MetadataURL":      "found out",
+	"config.OAuth.AuthorizationURL": "found out",
+	"config.OAuth.TokenURL":         "found out",
 
 	"SessionOptions.Access":     "all tools",
 	"SessionOptions.Skills":     "all skills",
@@ -56,8 +57,8 @@ var defaultsInWords = map[string]string{
 	"SessionOptions.Hooks":      "those of `Ask`",
 
 	"UserOptions.Access":        "all tools",
-	"UserOptions.SystemResults": fmt.Sprint(DefaultSystemResults),
-	"UserOptions.UserResults":   fmt.Sprint(DefaultUserResults),
+	"UserOptions.SystemResults": fmt.Sprint(defaultSystemResults),
+	"UserOptions.UserResults":   fmt.Sprint(defaultUserResults),
 
 	"SearchOptions.Limit":       "`Search.Results`",
 	"SearchOptions.By":          "both",
@@ -68,10 +69,10 @@ var defaultsInWords = map[string]string{
 	"SemanticOptions.Store":    "memory",
 	"SemanticOptions.Alpha":    "found out",
 
-	"UsageOptions.HalfLife": fmt.Sprintf("%d days", DefaultHalfLife/(24*time.Hour)),
+	"UsageOptions.HalfLife": fmt.Sprintf("%d days", defaultHalfLife/(24*time.Hour)),
 
-	"ConfigOptions.Dialect":   "recognized",
-	"ConfigOptions.Workspace": "the file's folder",
+	"config.Options.Dialect":   "recognized",
+	"config.Options.Workspace": "the file's folder",
 }
 
 // documentedOptions returns the structs that docs/options.md has, with their defaults. Those
@@ -83,7 +84,7 @@ func documentedOptions() []any {
 	semantic.setDefaults()
 	var justInTime JustInTimeOptions
 	justInTime.setDefaults()
-	return []any{o, ServerConfig{}, OAuthConfig{}, SessionOptions{}, UserOptions{}, SearchOptions{}, semantic, UsageOptions{}, justInTime, ConfigOptions{}, BM25Options{DefaultK1, DefaultB}}
+	return []any{o, ServerConfig{}, config.OAuth{}, SessionOptions{}, UserOptions{}, SearchOptions{}, semantic, UsageOptions{}, justInTime, config.Options{}, BM25Options{DefaultK1, DefaultB}}
 }
 
 // docs/options.md has every exported field of what a host passes, with its default, and no
@@ -94,7 +95,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 	covered := make(map[string]bool)
 	var fields func(name string, v reflect.Value)
 	fields = func(name string, v reflect.Value) {
-		covered[v.Type().Name()] = true
+		covered[documentedName(v.Type())] = true
 		for i := range v.NumField() {
 			f, field := v.Type().Field(i), name+"."+v.Type().Field(i).Name
 			switch {
@@ -107,7 +108,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 		}
 	}
 	for _, o := range documentedOptions() {
-		fields(reflect.TypeOf(o).Name(), reflect.ValueOf(o))
+		fields(documentedName(reflect.TypeOf(o)), reflect.ValueOf(o))
 	}
 	for field := range defaultsInWords {
 		assert.Contains(t, want, field, "defaultsInWords")
@@ -153,11 +154,22 @@ func TestOptionsAreDocumented(t *testing.T) {
 }
 
 func isOptions(name string) bool {
-	return regexp.MustCompile(`(Options|Config|Limits)$`).MatchString(name)
+	return regexp.MustCompile(`(Options|Config|Limits)$|^config\.`).MatchString(name)
+}
+
+// documentedName returns how the page writes the name of a type.
+func documentedName(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[ServerConfig]():
+		return "ServerConfig"
+	case t.PkgPath() == reflect.TypeFor[ServerConfig]().PkgPath():
+		return "config." + t.Name()
+	}
+	return t.Name()
 }
 
 // declaredOptions returns the names of the exported structs with which a host configures
-// something. A Config is what a host gets.
+// something.
 func declaredOptions(t *testing.T) (names []string) {
 	paths, err := filepath.Glob("*.go")
 	require.NoError(t, err)
@@ -168,7 +180,7 @@ func declaredOptions(t *testing.T) (names []string) {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.IsExported() && isOptions(spec.Name.Name) && spec.Name.Name != "Config" {
+			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.IsExported() && isOptions(spec.Name.Name) {
 				names = append(names, spec.Name.Name)
 			}
 			return true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -205,7 +206,7 @@ func TestManyContents(t *testing.T) {
 			require.NoError(t, err)
 			data, err := json.Marshal(r)
 			require.NoError(t, err)
-			assert.Less(t, len(data), 2*DefaultMaxResult)
+			assert.Less(t, len(data), 2*defaultMaxResult)
 			_, text := c.(mcp.TextContent)
 			if resource, ok := c.(mcp.EmbeddedResource); ok {
 				_, text = resource.Resource.(mcp.TextResourceContents)
@@ -246,8 +247,8 @@ func TestSessionsShareMaxKept(t *testing.T) {
 func TestCutResultsAreReadOnElsewhere(t *testing.T) {
 	t.Parallel()
 	parts := new(partMap)
-	begin := func(store PartStore) *Manager {
-		m, _ := newTestManager(t, &Options{MaxResult: 1000, MaxState: 1 << 20, StateParts: store, Servers: []ServerConfig{serving("a", writer())}})
+	begin := func(parts store.Parts) *Manager {
+		m, _ := newTestManager(t, &Options{MaxResult: 1000, MaxState: 1 << 20, StateParts: parts, Servers: []ServerConfig{serving("a", writer())}})
 		return m
 	}
 	call := func(s *Session, name, args string) *mcp.CallToolResult {
@@ -332,7 +333,7 @@ func TestCutResultsStayAsLongAsStates(t *testing.T) {
 	})
 }
 
-// agingParts is a PartStore that knows when parts were put.
+// agingParts is a store.Parts that knows when parts were put.
 type agingParts struct {
 	parts map[string]agedPart
 	gets  int

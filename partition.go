@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/enrich"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -211,7 +211,7 @@ func (p *policy) admit(r *inlineRoom, t *BridgeTool, because why) verdict {
 }
 
 // maxAlwaysLoaded is how many tools a server can move before others by
-// [AlwaysLoadKey].
+// "anthropic/alwaysLoad" (see [BridgeTool]).
 const maxAlwaysLoaded = 5
 
 // A candidate is a tool that becomes inline if there is room.
@@ -519,7 +519,7 @@ func (s *partition) removed(name string) (r removedTool, ok bool) {
 }
 
 // hints returns the hints of t, or nil. t may be nil.
-func (s *partition) hints(t *BridgeTool) *hints.Known {
+func (s *partition) hints(t *BridgeTool) *enrich.Known {
 	for _, c := range s.catalogs {
 		if h := c.known.of(t); h != nil {
 			return h

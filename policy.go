@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // InlineOptions say which tools are inline: the first, or with
@@ -14,18 +15,18 @@ import (
 // come first and take from both limits, but are inline even beyond them.
 type InlineOptions struct {
 	// Max is the largest number of tools that are all inline; of more, the first
-	// Max are. It defaults to [DefaultMaxInline].
+	// Max are. It defaults to 40 ([DefaultMaxInline]).
 	Max int
 
 	// MaxTokens is how many tokens the definitions of the inline tools have
 	// together: the first tool that has too many is deferred, and so are those
-	// after it. It defaults to [DefaultMaxInlineTokens] if all tools can be inline, and to
-	// half of that if there are more than Max.
+	// after it. It defaults to 32,000 if all tools can be inline, and to
+	// 16,000 if there are more than Max.
 	MaxTokens int
 
 	// ContextWindow is how many tokens the model reads. If it is not zero,
 	// MaxTokens is at most Share of it. Share is above 0 and up to 1; it defaults
-	// to [DefaultInlineShare].
+	// to 0.1.
 	ContextWindow int
 	Share         float64
 
@@ -41,12 +42,12 @@ type InlineOptions struct {
 // A session that may not search lists all its tools from the start. These limits
 // then bound what is added later.
 type ListOptions struct {
-	// Max is the largest number of tools. It defaults to [DefaultMaxListed], or to
+	// Max is the largest number of tools. It defaults to 112, or to
 	// [InlineOptions.Max] and [ActiveOptions.Max] together, if that is more.
 	Max int
 
 	// MaxTokens is how many tokens their definitions have together. It defaults to
-	// [DefaultMaxListedTokens], or to twice [InlineOptions.MaxTokens], if that is
+	// 64,000, or to twice [InlineOptions.MaxTokens], if that is
 	// more.
 	MaxTokens int
 
@@ -65,7 +66,7 @@ type JustInTimeOptions struct {
 	// Threshold is the largest number of tools that are all inline. Of more,
 	// only the pins are. It takes the place of [InlineOptions.Max].
 	//
-	// If zero, defaults to [DefaultJustInTime]. If negative, none but the pins
+	// If zero, 15. If negative, none but the pins
 	// are inline.
 	Threshold int
 
@@ -73,11 +74,11 @@ type JustInTimeOptions struct {
 	Results int
 }
 
-// DefaultJustInTime is that of the published design.
-const DefaultJustInTime = 15
+// defaultJustInTime is that of the published design.
+const defaultJustInTime = 15
 
 func (o *JustInTimeOptions) setDefaults() {
-	o.Threshold = max(cmp.Or(o.Threshold, DefaultJustInTime), 0)
+	o.Threshold = max(cmp.Or(o.Threshold, defaultJustInTime), 0)
 	o.Results = cmp.Or(o.Results, 3)
 	if o.Results < 0 {
 		panic(fmt.Sprintf("mcphybrid: JustInTimeOptions.Results is %d, must not be negative", o.Results))
@@ -88,8 +89,8 @@ func (o *JustInTimeOptions) setDefaults() {
 // [Manager.Reorder].
 type UsageOptions struct {
 	// Store keeps the use of each tool from one run to the next. Managers may share a
-	// [SharedStore]: the uses of all count. If nil, only this run and Counts are known.
-	Store Store
+	// [store.Shared]: the uses of all count. If nil, only this run and Counts are known.
+	Store store.Document
 
 	// Counts is the use of tools that the host knows of: numbers of calls by
 	// registered name. It is added to the stored use. Only finite positive
@@ -97,12 +98,12 @@ type UsageOptions struct {
 	Counts map[string]float64
 
 	// HalfLife is the time after which a call counts half. If zero,
-	// [DefaultHalfLife]. It must not be negative.
+	// 30 days. It must not be negative.
 	HalfLife time.Duration
 }
 
-// DefaultHalfLife lets tools that nobody used for a few months fall behind.
-const DefaultHalfLife = 30 * 24 * time.Hour
+// defaultHalfLife lets tools that nobody used for a few months fall behind.
+const defaultHalfLife = 30 * 24 * time.Hour
 
 // record returns the record of use, or nil without options.
 func (o *UsageOptions) record() *usage.Record {
@@ -112,7 +113,7 @@ func (o *UsageOptions) record() *usage.Record {
 	if o.HalfLife < 0 {
 		panic(fmt.Sprintf("mcphybrid: UsageOptions.HalfLife is %v, must not be negative", o.HalfLife))
 	}
-	return usage.New(o.Store, o.Counts, cmp.Or(o.HalfLife, DefaultHalfLife))
+	return usage.New(o.Store, o.Counts, cmp.Or(o.HalfLife, defaultHalfLife))
 }
 
 // setTokens settles MaxTokens by the context window. Share is set.
@@ -123,10 +124,10 @@ func (o *InlineOptions) setTokens() {
 	}
 	o.fewer = o.MaxTokens
 	if o.MaxTokens == 0 {
-		o.fewer = DefaultMaxInlineTokens / 2
+		o.fewer = defaultMaxInlineTokens / 2
 	}
-	amount(&o.MaxTokens, DefaultMaxInlineTokens)
-	amount(&o.fewer, DefaultMaxInlineTokens)
+	amount(&o.MaxTokens, defaultMaxInlineTokens)
+	amount(&o.fewer, defaultMaxInlineTokens)
 }
 
 // setListDefaults sets what the options for inline and active tools, which are set,
@@ -137,8 +138,8 @@ func (o *Options) setListDefaults() {
 	if o.JustInTime != nil {
 		most = max(most, o.JustInTime.Threshold)
 	}
-	amount(&o.List.Max, max(DefaultMaxListed, sum(most, o.Active.Max)))
-	amount(&o.List.MaxTokens, max(DefaultMaxListedTokens, sum(o.Inline.MaxTokens, o.Inline.MaxTokens)))
+	amount(&o.List.Max, max(defaultMaxListed, sum(most, o.Active.Max)))
+	amount(&o.List.MaxTokens, max(defaultMaxListedTokens, sum(o.Inline.MaxTokens, o.Inline.MaxTokens)))
 	amount(&o.List.ServerMax, max(o.List.Max-o.List.Max/4, most))
 	amount(&o.List.ServerTokens, o.List.MaxTokens-o.List.MaxTokens/2)
 }

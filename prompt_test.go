@@ -11,9 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
@@ -32,7 +31,7 @@ func TestPromptGolden(t *testing.T) {
 	}})
 	var b strings.Builder
 	section := func(title, text string) { b.WriteString("=== " + title + "\n" + text + "\n") }
-	section("guide", words.Guide)
+	section("guide", textGuide)
 	section("sections", m.PromptSections(PromptFull))
 	section("search tool", m.SearchTool().Description())
 	section("its schema", string(m.SearchTool().InputSchema()))
@@ -50,7 +49,7 @@ func TestPromptGolden(t *testing.T) {
 	section("server down", textRefused("mcp_x__y", "called", ErrServerDown, true, time.Time{}))
 	section("another error", textRefused("mcp_x__y", "called", errors.New("line one\nline two"), true, time.Time{}))
 
-	section("override block", hints.Block([]hints.Noted{{Tool: "mcp_x__y", Hints: hints.Hints{
+	section("override block", overrideBlock([]noted{{"mcp_x__y", hints.Hints{
 		Preconditions: []string{"Log in"}, AntiPatterns: []string{"Drafts"}, ChainsWith: []string{"mcp_x__z"}, OutputShape: "A list of ids",
 	}}}))
 

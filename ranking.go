@@ -3,7 +3,7 @@ package mcphybrid
 import (
 	"sync"
 
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/enrich"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -45,13 +45,14 @@ type RankingOptions struct {
 
 	// Results is how many tools a search returns if the model does not ask for
 	// a number, Limit how many it returns at most. They default to
-	// [DefaultSearchResults] and [DefaultSearchLimit] and must not be negative.
+	// 5 ([DefaultSearchResults]) and 20 ([DefaultSearchLimit]), or Limit to Results if
+	// that is more, and must not be negative.
 	Results int
 	Limit   int
 
 	// Schemas is how many bytes of input schemas the answer to a model's search may
 	// have with [ByBridge]. The best tools whose schemas fit have them, and need not
-	// be described before they are called. It defaults to [DefaultSearchSchemas].
+	// be described before they are called. It defaults to 2,000.
 	Schemas int
 
 	// ServerLimit is the largest number of tools of one server in the answer
@@ -112,7 +113,7 @@ func (x *indexer) index(prev ranker, n int, plainText func(doc int) string, docu
 }
 
 // ofTools returns an index of tools with their hints. It reuses the work of prev.
-func (x *indexer) ofTools(prev ranker, tools []*BridgeTool, known func(*BridgeTool) *hints.Known) ranker {
+func (x *indexer) ofTools(prev ranker, tools []*BridgeTool, known func(*BridgeTool) *enrich.Known) ranker {
 	return x.index(prev, len(tools),
 		func(doc int) string { return tools[doc].plainText(known(tools[doc])) },
 		func(doc int) *search.Document { return tools[doc].document(known(tools[doc])) })

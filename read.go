@@ -2,21 +2,16 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
-	"github.com/mcphybrid/mcphybrid/internal/schema"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // resources returns what the session sees beside tools.
@@ -28,7 +23,7 @@ func (s *partition) resources(sc *scope) *resources.View {
 		return nil
 	}}
 	v.BarURI = func(of any, t rules.Tool) error {
-		if !sc.opts.Access.permits(t) || !sc.keeper.permits(of.(*owner), t) {
+		if !rules.Access(sc.opts.Access).Permits(t) || !sc.keeper.permits(of.(*owner), t) {
 			return ErrNotPermitted
 		}
 		return v.Bar(t)
@@ -199,51 +194,4 @@ func (s *Session) link(from origin, contents []mcp.Content) {
 	if first && s.registrar != nil {
 		s.registrar.sync() // registers the tool that reads
 	}
-}
-
-// answerResourceSearch searches for resources and templates and answers with them.
-func (s *Session) answerResourceSearch(args json.RawMessage) *mcp.CallToolResult {
-	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, false)
-	if err != nil {
-		return mcp.NewToolResultError(textBadMeta(metaResourceSearch, err))
-	}
-	v := s.view().resources(s.scope)
-	all := append(v.Offered(resources.Resource), v.Offered(resources.Template)...)
-	n = min(max(n, 1), s.scope.opts.Search.Limit, len(all))
-	found := all
-	if strings.TrimSpace(query) != "" {
-		found = v.Search(query, n)
-	}
-	answer := resources.Answer{Resources: resources.Found(found[:min(n, len(found))], s.scope.opts.Prompt.MaxDescription), Total: len(all)}
-	answer.Count = len(answer.Resources)
-	answer.Message = words.FoundResources(answer.Count)
-	result := s.fit(mcp.NewToolResultText(text.JSON(answer)))
-	s.countAnswer(mcp.GetTextFromContent(result.Content[0]))
-	return result
-}
-
-// answerResourceRead answers with the contents of a resource.
-func (s *Session) answerResourceRead(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
-	var in struct {
-		Server string `json:"server"`
-		URI    string `json:"uri"`
-	}
-	err := schema.Members(args, &in, "uri", func() bool { return in.URI == "" })
-	if err != nil {
-		return mcp.NewToolResultError(textBadMeta(metaResourceRead, err))
-	}
-	r, err := s.ReadResource(ctx, in.Server, in.URI)
-	if err != nil {
-		return mcp.NewToolResultError(textUnread(in.URI, err))
-	}
-	return s.fit(resources.Result(r))
-}
-
-// textUnread is the answer to a read that has no result.
-func textUnread(uri string, err error) string {
-	uri = text.Line(uri, text.MaxName)
-	if unknown := new(UnknownResourceError); errors.As(err, &unknown) {
-		return words.Unread(uri, unknown.Servers, unknown.Nearest)
-	}
-	return textRefused(uri, "read", err, false, time.Time{})
 }

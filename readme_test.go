@@ -21,7 +21,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/internal/pages"
+	"github.com/mcphybrid/mcphybrid/internal/visitor/pages"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )

@@ -62,7 +62,7 @@ func (src *listing) parseDefinitions(ctx context.Context, elements []upstream.El
 		if err == nil {
 			err = src.nameTool(book, d)
 		}
-		if err == nil && !src.tools.permitsOwn(d.names()) {
+		if err == nil && !permitsOwn(src.tools, d.names()) {
 			ignored = append(ignored, d.names())
 			continue
 		}
@@ -98,7 +98,7 @@ func (src *source) idleEntries(defs []*definition, offers []*resources.Offer, ig
 	for i := range known {
 		known[i].Within = true
 	}
-	return src.tools.idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))
+	return rules.Access(src.tools).Idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))
 }
 
 // bindCalls makes defs callable on the server of src. It keeps the *definition of a

@@ -13,7 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/result"
-	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -164,7 +164,7 @@ func TestHostileState(t *testing.T) {
 	unique(t, namesOf(s.Tools()))
 	s = restore(`"shown":[{"kind":"meta","meta":"mcp_tool_call"},{"kind":"deferred","tool":2}]`)
 	assert.NotContains(t, namesOf(s.Tools()), CallToolName)
-	_, err := s.Export(FormatGemini)
+	_, err := s.Export(provider.Gemini)
 	assert.NoError(t, err, "ByActivation")
 	s = restore(`"turn":-9223372036854775808,"active":[{"tool":2,"used":9223372036854775807}]`)
 	for range 100 {
@@ -555,7 +555,7 @@ func TestPagesKeepTheNewest(t *testing.T) {
 	s.Close()
 	r, err := tool.Call(t.Context(), json.RawMessage(`{"n":50}`))
 	require.NoError(t, err)
-	s.fit(r)
+	s.truncate(r)
 	assert.Empty(t, s.pages.kept)
 }
 
@@ -574,7 +574,7 @@ func TestByBridgeDescribeLimits(t *testing.T) {
 	assert.NotContains(t, resultText(t, r), "inputSchema")
 	assert.Contains(t, resultText(t, r), "not permitted")
 	assert.NotContains(t, namesOf(s.Tools()), PageToolName)
-	assert.Equal(t, words.BridgeSearch, s.SearchTool().Description())
+	assert.Equal(t, textBridgeSearch, s.SearchTool().Description())
 }
 
 // A restricted session's figures cover what it may see. A new session's figures

@@ -243,7 +243,7 @@ func TestCredentialsHang(t *testing.T) {
 	// The request that opens the stream of the older transport is not one of those that
 	// are left alone when their time is up.
 	begun := time.Now()
-	older := newLoginDesk(t, d.store, ServerConfig{Name: "web", URL: a.Server, SSE: true, StartTimeout: 100 * time.Millisecond})
+	older := newLoginDesk(t, d.folder, ServerConfig{Name: "web", URL: a.Server, SSE: true, StartTimeout: 100 * time.Millisecond})
 	assert.ErrorContains(t, older.Start(t.Context()), "no answer within 100ms")
 	assert.Less(t, time.Since(begun), DefaultStartTimeout)
 	d.Close() // does not wait for an answer

@@ -254,8 +254,7 @@ func slowly(release chan struct{}) ServerConfig {
 
 // callsOf returns how often tools of a server were called.
 func callsOf(m *Manager, server string) int {
-	i := slices.IndexFunc(m.ServerStats(), func(s ServerStats) bool { return s.Name == server })
-	return m.ServerStats()[i].Usage.Calls
+	return figuresOf(m)[server].Usage.Calls
 }
 
 // A call of a shown tool waits for its server, if that is configured here. So does
@@ -624,7 +623,7 @@ func TestRestoredToolIsSavedOnce(t *testing.T) {
 	require.NoError(t, here.AddServer(t.Context(), inProcess("a", 1)))
 	require.Equal(t, []string{"mcp_a__tool_000"}, restored.ActivateTools([]string{"mcp_a__tool_000"}))
 	require.Len(t, restored.Tools(), 2)
-	parsed, err := saved.Parse(restored.Save(), DefaultMaxState)
+	parsed, err := saved.Parse(restored.Save(), defaultMaxState)
 	require.NoError(t, err)
 	require.NoError(t, parsed.Whole(nil))
 	assert.Len(t, parsed.Tools, 1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -21,7 +22,7 @@ type pair struct {
 	replicas [2]*Manager
 	users    [2]*Manager // nil if the conversation is of the system
 	opts     SessionOptions
-	store    PartStore // or nil
+	store    store.Parts // or nil
 
 	sections string
 	items    []string // the saved items, with all that they have
@@ -107,7 +108,7 @@ func (p *pair) read(state []byte, held map[string]bool) (items, active, known []
 	items, active = []string{}, []string{}
 	s, err := saved.Parse(state, NoLimit)
 	require.NoError(p.t, err)
-	parts := saved.PartsOf(p.replicas[0].opts.StateParts)
+	parts := p.replicas[0].parts
 	require.NoError(p.t, s.Whole(parts))
 	for i := range s.Tools {
 		require.NoError(p.t, s.Load(&s.Tools[i], parts))

@@ -42,7 +42,7 @@ type Prompt struct {
 // lister returns what checks the lists of the server beside its tools.
 func (src *listing) lister(access Access, maxBytes int) *resources.Lister {
 	return &resources.Lister{Server: src.name, Names: src.namesOf, MaxBytes: maxBytes, Bar: func(t rules.Tool) error {
-		if !src.tools.permitsOwn(t) || !access.permits(t) {
+		if !permitsOwn(src.tools, t) || !rules.Access(access).Permits(t) {
 			return ErrNotPermitted
 		}
 		return nil

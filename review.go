@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/scan"
 )
 
 // review decides what of a source may be used. The caller holds mu.
@@ -147,33 +148,26 @@ func (m *Manager) reviewAll() error {
 	})
 }
 
-// RefreshTrust reads [Options.TrustStore] again. What a person has accepted by another
-// Manager that shares it is then no longer held back here. What could not be stored before
-// is stored. Without a store, it does nothing. After an error nothing has changed.
-func (m *Manager) RefreshTrust() error {
+// refreshTrust reads [Options.TrustStore] again and stores what could not be stored before.
+// After an error nothing has changed.
+func (m *Manager) refreshTrust() error {
 	changed, err := m.trust.Refresh()
 	if err != nil {
-		return fmt.Errorf("mcphybrid: %w", err)
+		return err
 	}
 	m.saveTrust()
 	if !changed {
 		return nil
 	}
-	return prefixed(m.reviewAll(), "")
+	return m.reviewAll()
 }
 
-// ToolMarks are the marks of one tool.
-type ToolMarks struct {
-	Tool  *BridgeTool
-	Marks []Mark
-}
-
-// Marks returns the tools of the catalog with suspicious text in their
-// definitions, in registration order: text that may try to steer the model. It
-// reads all definitions, at 0.05 to 0.5 µs a byte: one of 256 KiB takes up to 0.13 s,
-// whatever is in it. A mark is a reason for a person to look, not a proof. The
-// Manager does nothing about it.
-func (m *Manager) Marks() (list []ToolMarks) {
+// Marks returns the suspicious text in the definitions of the catalog's tools, by
+// registered name, and nothing for a tool without any. It reads all definitions:
+// [scan.Definition] says how long a byte takes. A mark is a reason for a person to look,
+// not a proof. The Manager does nothing about it.
+func (m *Manager) Marks() map[string][]scan.Mark {
+	marks := make(map[string][]scan.Mark)
 	c := m.cur.Load()
 	owners := make(map[string][]string) // servers by the registered and own names of their tools
 	for _, known := range m.catalogs() {
@@ -187,9 +181,9 @@ func (m *Manager) Marks() (list []ToolMarks) {
 			servers := owners[word]
 			return len(servers) > 0 && !slices.Contains(servers, t.def.Server)
 		}
-		if marks := marksIn(t.def.Raw, foreign); len(marks) > 0 {
-			list = append(list, ToolMarks{t, marks})
+		if found := scan.Definition(t.def.Raw, foreign); len(found) > 0 {
+			marks[t.name] = found
 		}
 	}
-	return list
+	return marks
 }

@@ -1,46 +1,12 @@
 package mcphybrid
 
 import (
-	"slices"
-
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// Access says by name which tools may be used. Each entry is a name or a pattern:
-// * stands for any number of characters, ? for exactly one. What a pattern matches
-// depends on its form:
-//
-//	github/create_*        a server's name and the tool's own name
-//	mcp_github__create_*   the registered name: the pattern begins with mcp_
-//	create_*, *_delete_*   the own name or the registered name
-//
-// No other character is a wildcard. [Manager.Problems] and [Session.Problems] report
-// entries that match no tool, and those with [, ] or a backslash at once.
-//
-// The zero value permits every tool.
-type Access struct {
-	// Allow, if not empty, permits only the tools that it matches.
-	Allow []string
-
-	// Deny forbids the tools that it matches, even if Allow matches them too.
-	// It also forbids a tool whose registered name it would match without
-	// other servers: see [CollisionError].
-	Deny []string
-}
-
-func (a Access) permits(t rules.Tool) bool { return rules.Access(a).Permits(t) }
-
-// permitsOwn is permits for a list of [ServerConfig.Tools], which is about the tools
-// of one server.
-func (a Access) permitsOwn(t rules.Tool) bool { t.Within = true; return a.permits(t) }
-
-// idle returns an error for each entry of a that matches no tool. It begins with
-// where, which says where a stands.
-func (a Access) idle(k rules.Known, where string) []error { return rules.Access(a).Idle(k, where) }
-
-func (a Access) clone() Access {
-	return Access{Allow: slices.Clone(a.Allow), Deny: slices.Clone(a.Deny)}
-}
+// permitsOwn reports whether a list of [ServerConfig.Tools] permits a tool. It is about
+// the tools of one server.
+func permitsOwn(a Access, t rules.Tool) bool { t.Within = true; return rules.Access(a).Permits(t) }
 
 // mayUse reports whether r permits a meta tool. Only Deny can forbid one: an allow
 // list is about the servers' tools and need not name the meta tools.

@@ -82,7 +82,7 @@ func (w *saver) item(e shown) {
 		w.state.Tools[item.Tool-1].Gone = w.isGone(e.tool)
 	}
 	if e.isMeta() {
-		item.Meta = metaNames[e.meta]
+		item.Meta = e.meta.name()
 	}
 	if e.offer != nil {
 		item.Servers = []saved.Server(e.offer.servers)
@@ -116,7 +116,7 @@ func (s *Session) Save() json.RawMessage {
 	for _, c := range v.catalogs {
 		state.Catalog += c.fingerprint()
 	}
-	return state.JSON(s.scope.opts.MaxState, saved.PartsOf(s.scope.opts.StateParts))
+	return state.JSON(s.scope.opts.MaxState, s.scope.parts)
 }
 
 // stateLocked returns the saved form of the session. The caller holds mu.

@@ -14,11 +14,12 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// A partMap is a [PartStore] in memory.
+// A partMap is a [store.Parts] in memory.
 type partMap struct {
 	mu    sync.Mutex
 	parts map[string][]byte
@@ -53,8 +54,8 @@ func (p *partMap) forgetting(err error) {
 }
 
 // manyServers returns a Manager with 80 servers of 5 tools each.
-func manyServers(t *testing.T, store PartStore) *Manager {
-	m, _ := newTestManager(t, &Options{StateParts: store})
+func manyServers(t *testing.T, parts store.Parts) *Manager {
+	m, _ := newTestManager(t, &Options{StateParts: parts})
 	for i := range 80 {
 		name := fmt.Sprintf("server%02d", i)
 		require.NoError(t, m.AddTools(name, mcptest.Chores(name, 5)...))
@@ -66,15 +67,15 @@ func manyServers(t *testing.T, store PartStore) *Manager {
 // restored to the byte wherever the store is, whatever servers are there.
 func TestSaveInParts(t *testing.T) {
 	t.Parallel()
-	store := new(partMap)
-	m := manyServers(t, store)
+	parts := new(partMap)
+	m := manyServers(t, parts)
 	s := m.NewSession(nil)
 	s.PromptSections(PromptFull)
 	s.ActivateTools([]string{"mcp_server20__tool_000", "mcp_server30__tool_000", "mcp_server40__tool_000", "mcp_server50__tool_000", "mcp_server60__tool_000"})
 	sections, tools := sentBytes(s)
 	state := s.Save()
 	assert.Less(t, len(state), 2<<10)
-	assert.Len(t, store.parts, 6, "what it began with, and five definitions")
+	assert.Len(t, parts.parts, 6, "what it began with, and five definitions")
 
 	// Where others begin with the same, nobody asks the store, and the list is shared.
 	restored, changed, err := m.RestoreSession(state, nil)
@@ -82,12 +83,12 @@ func TestSaveInParts(t *testing.T) {
 	assert.Empty(t, changed)
 	assert.Same(t, s.began, restored.began)
 	assert.Equal(t, string(state), string(restored.Save()))
-	assert.Zero(t, store.gets)
+	assert.Zero(t, parts.gets)
 	require.NoError(t, check(m, restored))
 
 	// Elsewhere the store has what is missing.
 	for _, servers := range [][]string{nil, {"server20", "other"}} {
-		on, changed := turned(t, replicaOf(t, &Options{StateParts: store}, servers...), state, nil)
+		on, changed := turned(t, replicaOf(t, &Options{StateParts: parts}, servers...), state, nil)
 		onSections, onTools := sentBytes(on)
 		assert.True(t, strings.HasPrefix(onSections, sections), servers)
 		assert.Equal(t, tools, onTools[:len(tools)])
@@ -116,30 +117,30 @@ func TestSaveInParts(t *testing.T) {
 // is an error.
 func TestPartStoreThatFails(t *testing.T) {
 	t.Parallel()
-	store, down := new(partMap), errors.New("the store is down")
-	store.err = down
-	m := manyServers(t, store)
+	parts, down := new(partMap), errors.New("the store is down")
+	parts.err = down
+	m := manyServers(t, parts)
 	s := m.NewSession(nil)
 	sections, tools := sentBytes(s)
 	state := s.Save()
 	assert.Greater(t, len(state), 10<<10)
-	elsewhere := replicaOf(t, &Options{StateParts: store}, "server20")
+	elsewhere := replicaOf(t, &Options{StateParts: parts}, "server20")
 	on, _ := turned(t, elsewhere, state, nil)
 	onSections, onTools := sentBytes(on)
 	assert.Equal(t, sections, onSections)
 	assert.Equal(t, tools, onTools)
 
-	store = new(partMap)
-	s = manyServers(t, store).NewSession(nil)
+	parts = new(partMap)
+	s = manyServers(t, parts).NewSession(nil)
 	s.Tools()
 	state = s.Save()
-	elsewhere = replicaOf(t, &Options{StateParts: store}, "server20")
+	elsewhere = replicaOf(t, &Options{StateParts: parts}, "server20")
 	turned(t, elsewhere, state, nil)
-	store.forgetting(down)
+	parts.forgetting(down)
 	_, _, err := elsewhere.RestoreSession(state, nil)
 	assert.ErrorIs(t, err, down)
 	assert.ErrorIs(t, elsewhere.AwaitServers(t.Context(), state), down)
-	store.forgetting(nil)
+	parts.forgetting(nil)
 	_, _, err = elsewhere.RestoreSession(state, nil)
 	assert.ErrorContains(t, err, "its opening: the store has no part ")
 }
@@ -147,8 +148,8 @@ func TestPartStoreThatFails(t *testing.T) {
 // A state does not name files: a key that is none reaches no store.
 func TestForgedKeysReachNoStore(t *testing.T) {
 	t.Parallel()
-	store := new(partMap)
-	m := replicaOf(t, &Options{StateParts: store}, "s0")
+	parts := new(partMap)
+	m := replicaOf(t, &Options{StateParts: parts}, "s0")
 	for state, problem := range map[string]string{
 		`{"version":3,"opening":"../../etc/passwd","first":1}`:                                                                   `its opening: "../../etc/passwd" is no key of a part`,
 		`{"version":3,"tools":[{"name":"mcp_x__run","server":"x","own":"run","part":"x"}],"shown":[{"kind":"inline","tool":1}]}`: `tool "mcp_x__run": "x" is no key of a part`,
@@ -164,28 +165,28 @@ func TestForgedKeysReachNoStore(t *testing.T) {
 		assert.EqualError(t, err, "mcphybrid: the state of the session: "+problem)
 		assert.Nil(t, s)
 	}
-	assert.Zero(t, store.gets)
+	assert.Zero(t, parts.gets)
 }
 
 // The store's word counts for nothing: a part is what its key says.
 func TestPartsAreChecked(t *testing.T) {
 	t.Parallel()
-	store := new(partMap)
-	s := manyServers(t, store).NewSession(nil)
+	parts := new(partMap)
+	s := manyServers(t, parts).NewSession(nil)
 	s.Tools()
 	state := s.Save()
-	require.Len(t, store.parts, 1)
-	key := slices.Collect(maps.Keys(store.parts))[0]
-	store.parts[key] = bytes.Replace(store.parts[key], []byte("Does chore 1"), []byte("Obey this 11"), 1)
-	_, _, err := replicaOf(t, &Options{StateParts: store}).RestoreSession(state, nil)
+	require.Len(t, parts.parts, 1)
+	key := slices.Collect(maps.Keys(parts.parts))[0]
+	parts.parts[key] = bytes.Replace(parts.parts[key], []byte("Does chore 1"), []byte("Obey this 11"), 1)
+	_, _, err := replicaOf(t, &Options{StateParts: parts}).RestoreSession(state, nil)
 	assert.EqualError(t, err, fmt.Sprintf("mcphybrid: the state of the session: its opening: the store has something else as the part %q", key))
 }
 
 // Users' sessions have parts too, and each user's state is still that user's.
 func TestUserSavesInParts(t *testing.T) {
 	t.Parallel()
-	store := new(partMap)
-	m := manyServers(t, store)
+	parts := new(partMap)
+	m := manyServers(t, parts)
 	alice, bob := newUser(t, m, "alice", nil), newUser(t, m, "bob", nil)
 	require.NoError(t, alice.AddTools("own", mcptest.Chores("own", 3)...))
 	s := alice.NewSession(nil)

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -136,7 +137,7 @@ func TestASearchInAServerLooksAtItsTools(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, h := range s.SearchWith("chore", SearchOptions{Limit: 1000, Servers: servers}) {
+		for _, h := range s.Find(context.Background(), "chore", SearchOptions{Limit: 1000, Servers: servers}).Hits {
 			got = append(got, h.Tool.Name())
 		}
 		assert.Equal(t, want, got, servers)

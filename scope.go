@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -36,6 +37,7 @@ type scope struct {
 	uses       *usage.Record  // nil without [Options.Usage]
 	skills     *skillShelf    // shared with the system
 	texts      *result.Shelf  // of all sessions, likewise
+	parts      *saved.Parts   // of saved sessions, likewise; nil without [Options.StateParts]
 	validators *schema.Recent // likewise
 
 	life     context.Context           // ends with the Manager
@@ -225,12 +227,12 @@ func (s *scope) searchable(c *catalog) iter.Seq2[*BridgeTool, bool] {
 // or a log record.
 func (o *Options) guard() {
 	o.Logger = foreign.Logger(o.Logger)
-	o.Cache = foreign.Guarded(o.Cache, "Options.Cache", maxStoring)
-	o.TrustStore = foreign.Guarded(o.TrustStore, "Options.TrustStore", maxStoring)
-	o.StateParts = saved.Guarded(o.StateParts, "Options.StateParts", o.Logger)
+	o.Cache = guard.Document(o.Cache, "Options.Cache", guard.MaxCall)
+	o.TrustStore = guard.Document(o.TrustStore, "Options.TrustStore", guard.MaxCall)
+	o.StateParts = guard.Parts(o.StateParts, "Options.StateParts")
 	if o.Usage != nil {
 		u := *o.Usage
-		u.Store = foreign.Guarded(u.Store, "UsageOptions.Store", maxStoring)
+		u.Store = guard.Document(u.Store, "UsageOptions.Store", guard.MaxCall)
 		o.Usage = &u
 	}
 	if _, ours := o.Tokens.(quarterBytes); !ours {

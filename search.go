@@ -81,12 +81,7 @@ type SearchOptions struct {
 // identifier, such as create_issue. The query "select:a,b" returns only the tools
 // named a and b, in this order.
 func (s *Session) Search(query string, n int) []Hit {
-	return s.SearchWith(query, SearchOptions{Limit: n})
-}
-
-// SearchWith is [Session.Search] with more options.
-func (s *Session) SearchWith(query string, opts SearchOptions) []Hit {
-	return s.Find(context.Background(), query, opts).Hits
+	return s.Find(context.Background(), query, SearchOptions{Limit: n}).Hits
 }
 
 // An Answer is the result of [Session.Find].
@@ -111,7 +106,7 @@ type Answer struct {
 	Err error
 }
 
-// Find is [Session.SearchWith] within ctx. It also says how many candidates each
+// Find is [Session.Search] with more options and within ctx. It also says how many candidates each
 // side found and whether the search by meaning failed. If ctx ends early, the
 // hits are those by words.
 func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) Answer {

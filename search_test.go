@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -176,7 +176,7 @@ func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 	m := searchManager(t, Options{})
 	for _, ranker := range []Ranker{RankerDefault, RankerLexical, RankerClassic} {
 		m := searchManager(t, Options{Search: RankingOptions{Ranker: ranker}})
-		us := m.Default().SearchWith("create repository", SearchOptions{Limit: 3, Servers: []string{"*-us"}})
+		us := m.Default().Find(context.Background(), "create repository", SearchOptions{Limit: 3, Servers: []string{"*-us"}}).Hits
 		assert.Equal(t, "mcp_git_us__create_repository", us[0].Tool.name)
 		for _, h := range us {
 			assert.Equal(t, "git-us", h.Tool.Server())
@@ -185,7 +185,7 @@ func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 		assert.Equal(t, "mcp_git_us__create_repository", s.Search("create repository", 1)[0].Tool.name)
 	}
 	assert.Len(t, m.Search("repository", 0), 5)
-	assert.Empty(t, m.Default().SearchWith("repository", SearchOptions{Servers: []string{"tracker"}}))
+	assert.Empty(t, m.Default().Find(context.Background(), "repository", SearchOptions{Servers: []string{"tracker"}}).Hits)
 }
 
 // However many tools of a server match a query, it leaves room for others.
@@ -206,8 +206,8 @@ func TestSearchServerLimit(t *testing.T) {
 			return names
 		}
 		assert.ElementsMatch(t, []string{"flood", "flood", "disk", "disk"}, servers(m.Search("read a file", 0)), ranker)
-		assert.ElementsMatch(t, []string{"flood", "disk"}, servers(m.Default().SearchWith("read a file", SearchOptions{ServerLimit: 1})), ranker)
-		assert.Equal(t, []string{"flood", "flood", "flood", "flood", "flood"}, servers(m.Default().SearchWith("read a file", SearchOptions{ServerLimit: -1})), ranker)
+		assert.ElementsMatch(t, []string{"flood", "disk"}, servers(m.Default().Find(context.Background(), "read a file", SearchOptions{ServerLimit: 1}).Hits), ranker)
+		assert.Equal(t, []string{"flood", "flood", "flood", "flood", "flood"}, servers(m.Default().Find(context.Background(), "read a file", SearchOptions{ServerLimit: -1}).Hits), ranker)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestSearchExplain(t *testing.T) {
 func TestSearchToolAnswers(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 6)}})
-	ask := func(query string) (answer words.SearchAnswer) {
+	ask := func(query string) (answer searchAnswer) {
 		args, err := json.Marshal(map[string]string{"query": query})
 		require.NoError(t, err)
 		r, err := m.Call(t.Context(), SearchToolName, args)
@@ -277,13 +277,13 @@ func TestSearchToolAnswers(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &answer))
 		return answer
 	}
-	assert.Equal(t, words.NothingFound, ask("zebra").Message)
+	assert.Equal(t, textNothingFound, ask("zebra").Message)
 	for _, query := range []string{"is there a", "!?", "\x00\x01\x7f", "of the", "\xff\xfe"} {
-		assert.Equal(t, words.NothingAsked, ask(query).Message, "%q", query)
+		assert.Equal(t, textNothingAsked, ask(query).Message, "%q", query)
 	}
 	inline := ask("select:tool_001,mcp_a__tool_004")
 	assert.Equal(t, 1, inline.Count)
-	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+words.FoundActive+words.Untrusted, inline.Message)
+	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+textFoundActive+textUntrusted, inline.Message)
 	again := ask("mcp_a__tool_004")
 	assert.Contains(t, again.Message, "You have mcp_a__tool_004 already")
 }

@@ -18,7 +18,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -71,7 +73,7 @@ func TestSecrets(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(path, data, 0o600))
-		cfg, err := LoadConfigWith(path, &ConfigOptions{Input: func(ConfigInput) (string, error) { return "user" + mark, nil }})
+		cfg, err := config.Load(path, &config.Options{Input: func(config.Input) (string, error) { return "user" + mark, nil }})
 		require.NoError(t, err)
 		require.Equal(t, []string{"file" + mark, "xuser" + mark + "y"}, cfg.Servers[0].Args)
 		return cfg.Servers[0]
@@ -158,7 +160,7 @@ func TestSecrets(t *testing.T) {
 			slog.SetDefault(logger)
 			defer slog.SetDefault(standard)
 			file := filepath.Join(t.TempDir(), "cache")
-			o := Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{cfg}, Logger: logger, Cache: FileStore(file), OnEvent: LogEvents(logger, slog.LevelDebug)}
+			o := Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{cfg}, Logger: logger, Cache: store.File(file), OnEvent: LogEvents(logger, slog.LevelDebug)}
 			m := NewManager(&o)
 			defer m.Close()
 			var seen strings.Builder
@@ -188,7 +190,7 @@ func TestSecrets(t *testing.T) {
 			require.NoError(t, m.Close())
 			cached, _ := os.ReadFile(file)
 			note(string(cached))
-			fmt.Fprintf(&seen, "%v %+v %#v %s %v %+v %#v\n", cfg, cfg, cfg, cfg, &cfg, o, Config{Servers: []ServerConfig{cfg}})
+			fmt.Fprintf(&seen, "%v %+v %#v %s %v %+v %#v\n", cfg, cfg, cfg, cfg, &cfg, o, config.File{Servers: []ServerConfig{cfg}})
 			slog.New(slog.NewJSONHandler(&seen, nil)).Info("", "server", cfg)
 			note(log.String())
 			text := seen.String()

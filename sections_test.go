@@ -12,7 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
-	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -28,7 +28,7 @@ func rawTool(name, schema string) mcpserver.ServerTool {
 func TestSectionsAddLittle(t *testing.T) {
 	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByProvider} {
-		for size, guide := range map[int]string{10: "", minGuided / 3: "", 3 * minGuided: "\n\n" + words.Guide} {
+		for size, guide := range map[int]string{10: "", minGuided / 3: "", 3 * minGuided: "\n\n" + textGuide} {
 			m, _ := newTestManager(t, nil)
 			for i := range 3 {
 				require.NoError(t, m.AddTools(fmt.Sprint("s", i), echoTool("one", strings.Repeat("long ", size/4))))
@@ -44,7 +44,7 @@ func TestSectionsAddLittle(t *testing.T) {
 			require.NoError(t, m.AddTools("more", mcptest.Chores("more", 50)...))
 			nowSections, nowTools := sentBytes(s)
 			grown, ok := strings.CutPrefix(nowSections, sections)
-			assert.True(t, ok && strings.HasPrefix(strings.TrimLeft(grown, "\n"), words.SearchHeading+"13 more tools"), nowSections)
+			assert.True(t, ok && strings.HasPrefix(strings.TrimLeft(grown, "\n"), textSearchHeading+"13 more tools"), nowSections)
 			assert.Equal(t, tools, nowTools[:3])
 			assert.NotNil(t, s.SearchTool())
 			assert.NotContains(t, nowSections, "mcp_more__tool_000")
@@ -121,7 +121,7 @@ func TestSpecA12ByARealTool(t *testing.T) {
 	require.NoError(t, m.SetRules([]Rule{{Name: "r", Patterns: []string{"issues"}, Action: RuleExclude}}))
 	assert.True(t, strings.HasPrefix(s.PromptSections(PromptFull), before))
 	other := m.NewSession(nil)
-	assert.Contains(t, other.PromptSections(PromptFull), words.PlainExample.Wrong)
+	assert.Contains(t, other.PromptSections(PromptFull), plainExample.Wrong)
 	plain := other.PromptSections(PromptFull)
 	require.NoError(t, m.SetRules([]Rule{}))
 	assert.True(t, strings.HasPrefix(other.PromptSections(PromptFull), plain))
@@ -134,7 +134,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 	rules := []Rule{{Name: "short", Patterns: []string{"mcp_a__tool_001", "mcp_a__tool_002", "mcp_a__tool_003"}, Action: RuleSummarize}}
 	m, _ := newTestManager(t, &Options{Rules: rules, Servers: []ServerConfig{inProcess("a", 5)}})
 	s := m.NewSession(nil)
-	lines := "\n" + words.SummaryHeading + "- mcp_a__tool_001: Does chore 1 for a\n- mcp_a__tool_002: Does chore 2 for a\n- mcp_a__tool_003: Does chore 3 for a\n"
+	lines := "\n" + textSummaryHeading + "- mcp_a__tool_001: Does chore 1 for a\n- mcp_a__tool_002: Does chore 2 for a\n- mcp_a__tool_003: Does chore 3 for a\n"
 	before := s.PromptSections(PromptFull)
 	assert.Equal(t, 1, strings.Count(before, lines))
 	assert.True(t, strings.HasSuffix(before, lines))
@@ -146,7 +146,7 @@ func TestSpecE1SummarizeLists(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_004", SearchToolName, "mcp_a__tool_002"}, toolNames(s.Tools()))
 	assert.Equal(t, before, s.PromptSections(PromptFull), "activation changes no section")
-	exported, err := s.Export(FormatMCP)
+	exported, err := s.Export(provider.MCP)
 	require.NoError(t, err)
 	assert.Len(t, exported, 4)
 	restored, _, err := m.RestoreSession(s.Save(), nil)
@@ -187,7 +187,7 @@ func TestListingBudget(t *testing.T) {
 	short := Rule{Name: "short", Patterns: []string{"tool_001", "tool_002"}, Action: RuleSummarize}
 	text := sections(5, short)
 	assert.True(t, strings.HasPrefix(text, "- 1 tools of a\n- 1 tools of b\n\n## Additional"), text)
-	assert.True(t, strings.HasSuffix(text, words.SummaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)
+	assert.True(t, strings.HasSuffix(text, textSummaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)
 
 	// Tools that are added later get the rest of the budget.
 	m, _ := newTestManager(t, &Options{Prompt: PromptOptions{ListInline: true, MaxListingTokens: tokens}, Servers: []ServerConfig{inProcess("a", 3)}})
@@ -198,23 +198,23 @@ func TestListingBudget(t *testing.T) {
 
 func TestSummaryOfServers(t *testing.T) {
 	t.Parallel()
-	o := words.Servers{{Server: "github", Tools: 87, About: "issue, pull, branch"}, {Server: "jira", Tools: 3}, {Server: "x", Tools: 1, About: "y"}}
+	o := serverList{{Server: "github", Tools: 87, About: "issue, pull, branch"}, {Server: "jira", Tools: 3}, {Server: "x", Tools: 1, About: "y"}}
 	count := func(s string) int { return len(strings.Fields(s)) }
-	assert.Equal(t, "91 more tools are available from these MCP servers: github (87: issue, pull, branch), jira (3), x (1: y).\n", o.Summary(100, count))
-	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), jira (3), x (1).\n", o.Summary(15, count))
-	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), 2 more servers.\n", o.Summary(14, count))
-	assert.Equal(t, "91 more tools are available from these MCP servers: 3 more servers.\n", o.Summary(1, count))
-	assert.Empty(t, words.Servers{}.Summary(100, count))
+	assert.Equal(t, "91 more tools are available from these MCP servers: github (87: issue, pull, branch), jira (3), x (1: y).\n", o.summary(100, count))
+	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), jira (3), x (1).\n", o.summary(15, count))
+	assert.Equal(t, "91 more tools are available from these MCP servers: github (87), 2 more servers.\n", o.summary(14, count))
+	assert.Equal(t, "91 more tools are available from these MCP servers: 3 more servers.\n", o.summary(1, count))
+	assert.Empty(t, serverList{}.summary(100, count))
 	for budget := range 30 {
-		assert.LessOrEqual(t, count(o.Summary(budget, count)), max(budget, 12))
+		assert.LessOrEqual(t, count(o.summary(budget, count)), max(budget, 12))
 	}
 }
 
 // A server's name and its subject stay on one line and are cut.
 func TestServersInSectionsAreClean(t *testing.T) {
 	t.Parallel()
-	o := words.Servers{{Server: "a\n## b", Tools: 1, About: "x\n## y " + strings.Repeat("z", 1000)}}
-	for _, section := range []string{o.Counts(), o.Summary(10_000, func(s string) int { return len(s) })} {
+	o := serverList{{Server: "a\n## b", Tools: 1, About: "x\n## y " + strings.Repeat("z", 1000)}}
+	for _, section := range []string{o.counts(), o.summary(10_000, func(s string) int { return len(s) })} {
 		assert.Equal(t, 1, strings.Count(section, "\n"), section)
 		assert.Less(t, len(section), 400)
 	}

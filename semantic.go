@@ -7,8 +7,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -55,7 +56,7 @@ type SemanticOptions struct {
 	// text is embedded twice. A vector that no tool needs any more is kept for 30
 	// days. The document has at most 256 MiB; if there are more vectors, those that
 	// were needed last are kept.
-	Cache Store
+	Cache store.Document
 
 	// CacheTrust is how long a start relies on the Cache for what the Store has:
 	// within that time, a start with an unchanged catalog does not ask the
@@ -65,12 +66,12 @@ type SemanticOptions struct {
 	// Grace is how long the Store keeps the record of a tool that its server,
 	// being connected, no longer lists, or whose server was removed by
 	// [Manager.RemoveServer]. Records of other servers stay, as other processes may
-	// use them. If zero, [DefaultGrace]. If negative, none.
+	// use them. If zero, 10 minutes. If negative, none.
 	Grace time.Duration
 
 	// ServerBudget is how many texts of one server may be embedded at once. What
 	// is used of it comes back within a day. Further texts wait. If zero,
-	// [DefaultServerBudget]. It must not be negative.
+	// 10,000. It must not be negative.
 	ServerBudget int
 
 	// Progress, if not nil, is called after each batch of embedded tools with
@@ -79,13 +80,13 @@ type SemanticOptions struct {
 }
 
 const (
-	// DefaultGrace is longer than servers and their replicas take to restart
+	// defaultGrace is longer than servers and their replicas take to restart
 	// with a new version.
-	DefaultGrace = 10 * time.Minute
+	defaultGrace = 10 * time.Minute
 
-	// DefaultServerBudget lets the largest server be embedded at once, see
-	// [DefaultMaxTools], and each of its tools change once a day.
-	DefaultServerBudget = 10_000
+	// defaultServerBudget lets the largest server be embedded at once, see
+	// defaultMaxTools, and each of its tools change once a day.
+	defaultServerBudget = 10_000
 
 	defaultScope = "system"
 )
@@ -102,12 +103,12 @@ func (o *SemanticOptions) setDefaults() {
 	o.Candidates = cmp.Or(o.Candidates, vector.DefaultCandidates)
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
 	o.CacheTrust = max(cmp.Or(o.CacheTrust, vector.DefaultTrust), 0)
-	o.Grace = max(cmp.Or(o.Grace, DefaultGrace), 0)
-	o.ServerBudget = cmp.Or(o.ServerBudget, DefaultServerBudget)
+	o.Grace = max(cmp.Or(o.Grace, defaultGrace), 0)
+	o.ServerBudget = cmp.Or(o.ServerBudget, defaultServerBudget)
 	if o.Candidates < 0 || o.Timeout < 0 || o.ServerBudget < 0 {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Candidates is %d, Timeout %v and ServerBudget %d, must not be negative", o.Candidates, o.Timeout, o.ServerBudget))
 	}
-	o.Cache = foreign.Guarded(o.Cache, "SemanticOptions.Cache", 0)
+	o.Cache = guard.Document(o.Cache, "SemanticOptions.Cache", 0)
 }
 
 // A semantic keeps a vector store up to date with the indexed tools of a catalog,

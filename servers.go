@@ -11,6 +11,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // statusOf returns the status of the server of src.
@@ -61,13 +62,16 @@ func (m *Manager) tellApart(ctx context.Context, e Event) {
 // Servers returns the status of each server, in registration order. It does not
 // include tools of [Manager.AddTools].
 func (m *Manager) Servers() []ServerStatus {
+	figures := m.figures(m.def.view())
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)
 	m.mu.Unlock()
 	var list []ServerStatus
 	for _, src := range sources {
 		if src.server != nil {
-			list = append(list, m.statusOf(src))
+			st, f := m.statusOf(src), figures[src.name]
+			st.Inline, st.Tokens, st.Usage = f.Inline, f.Tokens, Usage(f.Usage)
+			list = append(list, st)
 		}
 	}
 	return list
@@ -79,8 +83,8 @@ func (m *Manager) known() (k rules.Known) {
 	if m.system != nil {
 		k = m.system.known()
 	} else {
-		for _, name := range metaNames {
-			k.Tools = append(k.Tools, rules.Tool{Name: name})
+		for kind := range metaKinds {
+			k.Tools = append(k.Tools, rules.Tool{Name: kind.name()})
 		}
 	}
 	m.mu.Lock()
@@ -190,14 +194,14 @@ func (m *Manager) server(of *owner, name string) (*upstream.Server, rules.Tool) 
 
 func (m *Manager) permits(of *owner, t rules.Tool) bool {
 	_, src := m.serverOf(of, t.Server)
-	return src == nil || src.cfg.Tools.permitsOwn(t)
+	return src == nil || permitsOwn(src.cfg.Tools, t)
 }
 
 func (m *Manager) trusted(of *owner, d *definition, refresh bool) bool {
 	m, _ = m.serverOf(of, d.Server)
 	if refresh {
-		if err := m.RefreshTrust(); err != nil {
-			m.opts.Logger.Warn(err.Error())
+		if err := m.refreshTrust(); err != nil {
+			m.opts.Logger.Warn(prefixed(err, "").Error())
 		}
 	}
 	return m.trust.Knew(d.Server, &d.Trusted)
@@ -293,45 +297,30 @@ func (m *Manager) Logout(ctx context.Context, server string) error {
 	return prefixed(err, "logout from server %q: ", server)
 }
 
-// ServerStats holds the figures of one server.
-type ServerStats struct {
-	Name   string
-	Tools  int
-	Inline int   // inline tools in the default session
-	Tokens int   // tokens of the tools' definitions
-	Usage  Usage // calls in all sessions, including those of users
-}
-
-// ServerStats returns the figures of each server that has tools, in
-// registration order.
-func (m *Manager) ServerStats() []ServerStats { return m.serverStats(m.def.view()) }
-
-func (m *Manager) serverStats(v *view) (list []ServerStats) {
-	at := make(map[string]int)
+// figures returns those of each server and group of tools that has tools in v, by name.
+func (m *Manager) figures(v *view) map[string]snapshot.Figures {
+	of := make(map[string]snapshot.Figures)
 	for t, p := range v.each() {
 		if v.own().tool(t.name) != t { // it belongs to the user's system
 			continue
 		}
-		i, ok := at[t.def.Server]
-		if !ok {
-			i = len(list)
-			at[t.def.Server] = i
-			list = append(list, ServerStats{Name: t.def.Server})
-		}
-		list[i].Tools++
-		list[i].Tokens += m.toolTokens(t)
+		f := of[t.def.Server]
+		f.Tools++
+		f.Tokens += m.toolTokens(t)
 		if p == inline {
-			list[i].Inline++
+			f.Inline++
 		}
+		of[t.def.Server] = f
 	}
 	m.usageMu.Lock()
 	defer m.usageMu.Unlock()
-	for i := range list {
-		if u := m.usage[list[i].Name]; u != nil {
-			list[i].Usage = *u
+	for name, f := range of {
+		if u := m.usage[name]; u != nil {
+			f.Usage = snapshot.Usage(*u)
+			of[name] = f
 		}
 	}
-	return list
+	return of
 }
 
 // Preload connects the servers that have a tool whose registered name matches one

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -21,7 +22,7 @@ func TestSpecB3Preload(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "catalog.json")
 	options := func() *Options {
-		return &Options{Cache: FileStore(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain"), child(t, "three", "plain")}}
+		return &Options{Cache: store.File(path), Servers: []ServerConfig{child(t, "one", "plain"), child(t, "two", "plain"), child(t, "three", "plain")}}
 	}
 	first, _ := newTestManager(t, options())
 	require.NoError(t, first.Close())

@@ -311,7 +311,3 @@ func (s *Session) SearchTool() Tool { return s.metaNamed(s.view(), SearchToolNam
 // for or, if that is [Automatic], what the first [Session.Turn] chose. A runtime that
 // can't send deferred tools as such can't serve [ByProvider].
 func (s *Session) Disclosure() Disclosure { return Disclosure(s.disclosure.Load()) }
-
-// User returns the id of the user who owns the session, or "" if it is a session
-// of the system: see [Manager.NewUser].
-func (s *Session) User() string { return s.scope.user.id }

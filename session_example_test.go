@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // The list of tools begins with the inline tools and the search tool. Each tool
@@ -91,8 +92,8 @@ func ExampleSession_Export() {
 		log.Fatal(err)
 	}
 	sess := mgr.NewSession(nil)
-	for _, format := range []mcphybrid.Format{
-		mcphybrid.FormatOpenAIChat, mcphybrid.FormatAnthropic, mcphybrid.FormatGemini,
+	for _, format := range []provider.Format{
+		provider.OpenAIChat, provider.Anthropic, provider.Gemini,
 	} {
 		tools, err := sess.Export(format)
 		if err != nil {

@@ -111,7 +111,7 @@ func TestSpecF3SessionsSeeOnlyTheirOwn(t *testing.T) {
 	}
 	assert.NoError(t, check(m))
 	counted := 0
-	for _, s := range m.ServerStats() {
+	for _, s := range m.Servers() {
 		counted += s.Usage.Calls
 	}
 	assert.EqualValues(t, called.Load(), counted)

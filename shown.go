@@ -11,7 +11,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -69,7 +68,7 @@ func (e shown) toolName() string {
 // An itemOffer holds the part of an item that only few items have. It is separate to
 // keep shown small: sessions have many of those.
 type itemOffer struct {
-	servers words.Servers
+	servers serverList
 	skills  *skillOffer // for skillText
 }
 
@@ -406,7 +405,7 @@ func (e shown) hasLine() bool {
 }
 
 // minGuided is from how many tokens of inline definitions on the sections have
-// [words.Guide], which is then at most 3 % of them.
+// [textGuide], which is then at most 3 % of them.
 const minGuided = 2_200
 
 // appendGuide appends what stands before the inline tools: the guide or, if they have
@@ -476,7 +475,7 @@ func (v *view) searchOffer(known map[string]bool) *itemOffer {
 			mine[t.def.Server] = &search.Subject{Server: t.def.Server}
 		}
 	}
-	o, at := words.Servers{}, make(map[string]int) // where those are in o
+	o, at := serverList{}, make(map[string]int) // where those are in o
 	for i, c := range v.catalogs {
 		first := 0
 		for _, b := range c.joined.Blocks {

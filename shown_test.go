@@ -11,7 +11,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
-	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -50,11 +51,11 @@ type walk struct {
 
 func newWalk(t *testing.T, seed uint64, d Disclosure) *walk {
 	list := ListOptions{Max: []int{0, 12}[seed%2]} // half of the walks fill the list
-	var store PartStore
+	var parts store.Parts
 	if seed%4 < 2 {
-		store = new(partMap)
+		parts = new(partMap)
 	}
-	m, _ := newTestManager(t, &Options{StateParts: store, Prompt: PromptOptions{ListInline: seed%3 == 1}, Tokens: counters[seed%3], Inline: InlineOptions{Max: 8}, List: list, MaxResult: 200, Active: ActiveOptions{Max: 5, Turns: 3}, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
+	m, _ := newTestManager(t, &Options{StateParts: parts, Prompt: PromptOptions{ListInline: seed%3 == 1}, Tokens: counters[seed%3], Inline: InlineOptions{Max: 8}, List: list, MaxResult: 200, Active: ActiveOptions{Max: 5, Turns: 3}, Servers: []ServerConfig{inProcess("first", 5), inProcess("second", 7)}})
 	w := &walk{t: t, random: rand.New(rand.NewPCG(seed, uint64(d))), m: m, opts: SessionOptions{Disclosure: d}, servers: 2}
 	w.s = m.NewSession(&w.opts)
 	return w
@@ -181,20 +182,20 @@ func TestSectionsGrow(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Prompt: PromptOptions{ListInline: true}, Servers: []ServerConfig{inProcess("a", 2)}})
 	s := m.NewSession(nil)
 	first := s.PromptSections(PromptFull)
-	assert.NotContains(t, first, words.SearchHeading)
+	assert.NotContains(t, first, textSearchHeading)
 	assert.True(t, strings.HasSuffix(first, "- mcp_a__tool_001: Does chore 1 for a\n"), first)
 
 	require.NoError(t, m.AddServer(t.Context(), inProcess("b", 3)))
 	second := s.PromptSections(PromptFull)
 	grown, ok := strings.CutPrefix(second, first)
 	require.True(t, ok, second)
-	assert.True(t, strings.HasPrefix(grown, "- mcp_b__tool_000: Does chore 0 for b\n\n"+words.SearchHeading+"2 more tools are available from these MCP servers: b (2).\n"), grown)
+	assert.True(t, strings.HasPrefix(grown, "- mcp_b__tool_000: Does chore 0 for b\n\n"+textSearchHeading+"2 more tools are available from these MCP servers: b (2).\n"), grown)
 
 	require.True(t, m.RemoveServer("a"))
 	require.NoError(t, m.AddServer(t.Context(), inProcess("c", 1)))
 	grown, ok = strings.CutPrefix(s.PromptSections(PromptFull), second)
 	require.True(t, ok)
-	assert.Equal(t, "\n"+words.MoreToolsHeading+"- mcp_b__tool_001: Does chore 1 for b\n- mcp_b__tool_002: Does chore 2 for b\n\n1 more tools are available from these MCP servers: c (1).\n", grown)
+	assert.Equal(t, "\n"+textMoreToolsHeading+"- mcp_b__tool_001: Does chore 1 for b\n- mcp_b__tool_002: Does chore 2 for b\n\n1 more tools are available from these MCP servers: c (1).\n", grown)
 	assert.Equal(t, strings.TrimPrefix(s.sections(s.show(), true, false), "\n\n"), s.InlineSection())
 
 	assert.Empty(t, s.Compact())
@@ -235,7 +236,7 @@ func TestByBridge(t *testing.T) {
 	}
 	found := resultText(t, ask(SearchToolName, `{"query":"chore 7"}`))
 	assert.Contains(t, found, `"mcp_a__tool_007"`)
-	assert.Contains(t, found, words.FoundBridge)
+	assert.Contains(t, found, textFoundBridge)
 	assert.Equal(t, 1, strings.Count(found, `"inputSchema":{"properties":{"text":{"type":"string"}},`))
 	described := resultText(t, ask(DescribeToolName, `{"names":["mcp_a__tool_007","mcp_a__tool_07"]}`))
 	assert.Contains(t, described, `"inputSchema":{"properties":{"text":{"type":"string"}},`)
@@ -338,13 +339,13 @@ func TestSpecF2AgentLoop(t *testing.T) {
 		}
 		s := m.NewSession(&SessionOptions{Disclosure: d})
 		random := rand.New(rand.NewPCG(3, uint64(d)))
-		sent := make(map[Format][]string)
+		sent := make(map[provider.Format][]string)
 		sections, compactions := "", 0
 		for turn := range 200 {
 			s.NextTurn()
 			for _, f := range formats {
 				list, err := s.Export(f)
-				if d == ByProvider && (f == FormatMCP || f == FormatGemini) {
+				if d == ByProvider && (f == provider.MCP || f == provider.Gemini) {
 					require.ErrorContains(t, err, "can't defer tools")
 					continue
 				}
@@ -402,14 +403,6 @@ func TestByBridgeFindsLaterInlineTools(t *testing.T) {
 	r, err = s.Call(t.Context(), SearchToolName, `{"query":"chore"}`)
 	require.NoError(t, err)
 	assert.Contains(t, resultText(t, r), `{"tools":[],"count":0,"message":"You have mcp_a__tool_000, mcp_a__tool_001 already: call them by these names.`)
-}
-
-// The words of the meta tools stand in the order of their kinds.
-func TestMetaToolsHaveTheirWords(t *testing.T) {
-	t.Parallel()
-	for kind, name := range metaNames {
-		assert.Equal(t, name, words.Tools[kind].Name)
-	}
 }
 
 // A session whose list is full before its first look neither takes what the others

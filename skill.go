@@ -1,8 +1,8 @@
 package mcphybrid
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,11 +13,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
-	"github.com/mcphybrid/mcphybrid/internal/rules"
-	"github.com/mcphybrid/mcphybrid/internal/saved"
-	"github.com/mcphybrid/mcphybrid/internal/skills"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -52,6 +48,73 @@ type Skill struct {
 	// The text is cached for ten minutes. After five, the next use loads it
 	// again in the background. Errors are not cached.
 	Load func(ctx context.Context) (string, error)
+}
+
+// The limits of a skill, some of which are those of the Agent Skills format
+// (https://agentskills.io/specification).
+const (
+	maxSkillDescription = 1024 // characters
+	maxSkillTools       = 32
+	maxSkillBody        = 1 << 20 // bytes
+
+	maxSkillName = 64
+)
+
+// Validate returns an error if a field is missing or exceeds its limit. What Load returns
+// is checked when it is loaded.
+func (sk *Skill) Validate() error {
+	for _, err := range []error{checkSkillName(sk.Name), checkSkillDescription(sk.Description), checkSkillTools(sk.Tools)} {
+		if err != nil {
+			return err
+		}
+	}
+	if sk.Load == nil {
+		return checkSkillBody(sk.Body)
+	}
+	return nil
+}
+
+// checkSkillName returns an error if a skill can't have that name.
+func checkSkillName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("it has no name")
+	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.Trim(name, "-") != name:
+		return errors.New("its name may have lower-case letters, digits and, between these, hyphens")
+	case len(name) > maxSkillName:
+		return fmt.Errorf("its name has %d characters, more than the limit of %d", len(name), maxSkillName)
+	}
+	return nil
+}
+
+// checkSkillDescription returns an error if line can't describe a skill.
+func checkSkillDescription(line string) error {
+	if n := utf8.RuneCountInString(line); n > maxSkillDescription {
+		return fmt.Errorf("its description has %d characters, more than the limit of %d", n, maxSkillDescription)
+	}
+	if text.Line(line, maxSkillDescription) == "" {
+		return errors.New("it has no description")
+	}
+	return nil
+}
+
+// checkSkillTools returns an error if a skill can't need tools of these names.
+func checkSkillTools(names []string) error {
+	if len(names) > maxSkillTools {
+		return fmt.Errorf("it names %d tools, more than the limit of %d", len(names), maxSkillTools)
+	}
+	return nil
+}
+
+// checkSkillBody returns an error if body can't be the text of a skill.
+func checkSkillBody(body string) error {
+	switch {
+	case strings.TrimSpace(body) == "":
+		return errors.New("it has no text")
+	case len(body) > maxSkillBody:
+		return fmt.Errorf("its text has %d bytes, more than the limit of %d", len(body), maxSkillBody)
+	}
+	return nil
 }
 
 // skillLifetime is how long the text of a skill stays fresh.
@@ -104,7 +167,7 @@ func (s *scope) newSkillSet(list []Skill) *skillSet {
 		maxInline: s.opts.SkillListing.Max, maxTokens: s.opts.SkillListing.MaxTokens,
 	}
 	for i, given := range list {
-		err := skills.Skill(given).Check()
+		err := given.Validate()
 		if err == nil && set.byName[given.Name] != nil {
 			err = fmt.Errorf("an earlier skill has this name: %w", ErrDuplicate)
 		}
@@ -113,7 +176,7 @@ func (s *scope) newSkillSet(list []Skill) *skillSet {
 			continue
 		}
 		given.Tools = slices.Clone(given.Tools)
-		sk := &skill{Skill: given, element: words.SkillElement(given.Name, given.Description)}
+		sk := &skill{Skill: given, element: textSkillElement(given.Name, given.Description)}
 		sk.body = &lazy.Value[string]{
 			Load: s.loadSkill(sk), Keep: skillLifetime, Life: s.life, Ended: ErrClosed, Run: s.skills.loading.Go, Mu: &s.skills.mu,
 		}
@@ -135,7 +198,7 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 		if text, err = foreign.Detached(ctx, "its Load", func() (string, error) { return sk.Load(ctx) }); err != nil {
 			return "", err
 		}
-		return strings.ToValidUTF8(text, "\ufffd"), skills.CheckBody(text)
+		return strings.ToValidUTF8(text, "\ufffd"), checkSkillBody(text)
 	}
 }
 
@@ -146,169 +209,4 @@ func (s *scope) newSkillIndex(list []*skill) ranker {
 		func(doc int) *search.Document {
 			return &search.Document{Name: list[doc].Name, Description: list[doc].Description}
 		})
-}
-
-// A skillView holds the skills that sessions with equal rights may use.
-type skillView struct {
-	list []*skill // in the order of the set
-	fit  bool     // the prompt has room to list them
-}
-
-// view returns the skills that r permits.
-func (set *skillSet) view(r rules.Rights) *skillView {
-	key := fmt.Sprintf("%q", r)
-	if kept, ok := set.views.Load(key); ok {
-		return kept.(*skillView)
-	}
-	v := &skillView{list: set.list}
-	if len(r) > 0 {
-		v.list = slices.DeleteFunc(slices.Clone(set.list), func(sk *skill) bool { return !r.PermitName(sk.Name) })
-	}
-	if len(v.list) <= set.maxInline {
-		section := (&skillOffer{Listed: v.list}).section()
-		v.fit = utf8.RuneCountInString(section)/4 <= set.maxTokens
-	}
-	if set.viewed.Add(1) <= maxOpenings {
-		set.views.Store(key, v)
-	}
-	return v
-}
-
-// mySkills returns the skills that the session may load.
-func (v *view) mySkills() *skillView {
-	if v.skills == nil || len(v.skills.list) == 0 || !mayUse(v.rights, SkillLoadToolName) {
-		return &skillView{}
-	}
-	return v.skills.view(v.skillRights)
-}
-
-// hasSkills reports whether there are skills that the session may load.
-func (v *view) hasSkills() bool { return len(v.mySkills().list) > 0 }
-
-// searchesSkills reports whether the model must search for skills, since there are
-// too many to list. A session that may not search lists them all.
-func (v *view) searchesSkills() bool {
-	mine := v.mySkills()
-	return len(mine.list) > 0 && !mine.fit && mayUse(v.rights, SkillSearchToolName)
-}
-
-// skill returns the skill with that name if the session may load it, or nil.
-func (v *view) skill(name string) *skill {
-	if v.skills == nil || !mayUse(v.rights, SkillLoadToolName) || !v.skillRights.PermitName(name) {
-		return nil
-	}
-	return v.skills.byName[name]
-}
-
-// toolsOf returns the registered names of the tools that sk names and the session
-// may use, each once. missing are the names without such a tool.
-func (v *view) toolsOf(sk *skill) (names, missing []string) {
-	add := func(t *BridgeTool) {
-		if !slices.Contains(names, t.name) && len(names) < skills.MaxTools {
-			names = append(names, t.name)
-		}
-	}
-	for _, name := range sk.Tools {
-		if t, _ := v.lookup(name); t != nil {
-			add(t)
-			continue
-		}
-		found := false
-		for t, p := range v.each() {
-			if t.def.Own == name && p != hidden {
-				found = true
-				add(t)
-			}
-		}
-		if !found {
-			missing = append(missing, cmp.Or(text.Line(name, text.MaxName), "?"))
-		}
-	}
-	return names, missing
-}
-
-// A skillOffer is what a skills section tells the model.
-type skillOffer struct {
-	Listed []*skill // the skills to list
-	Count  int      // number of skills to search for, if none is listed
-	More   bool     // earlier sections listed others
-}
-
-// newSkills returns the offer of new skills for a model that was shown list, or nil
-// if there are none.
-func (v *view) newSkills(list []shown) *skillOffer {
-	told := make(map[string]bool)
-	for _, e := range list {
-		if e.section != skillText {
-			continue
-		}
-		if len(e.offer.skills.Listed) == 0 {
-			return nil // the model searches, which also finds new skills
-		}
-		for _, sk := range e.offer.skills.Listed {
-			told[sk.Name] = true
-		}
-	}
-	o := &skillOffer{More: len(told) > 0}
-	for _, sk := range v.mySkills().list {
-		if !told[sk.Name] {
-			o.Listed = append(o.Listed, sk)
-		}
-	}
-	switch {
-	case len(o.Listed) == 0:
-		return nil
-	case v.searchesSkills():
-		o.Count, o.Listed = len(o.Listed), nil
-	}
-	return o
-}
-
-func (o *skillOffer) save() *saved.Skills {
-	kept := &saved.Skills{Count: o.Count, More: o.More}
-	for _, sk := range o.Listed {
-		kept.Listed = append(kept.Listed, saved.Skill{Name: sk.Name, Description: sk.Description})
-	}
-	return kept
-}
-
-// restoreSkills returns the saved offer without the skills that the session may not
-// load, or nil if none is left. It reports those, and those that are missing or
-// have changed.
-func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillOffer, error) {
-	restored, seen := &skillOffer{Count: max(o.Count, 0), More: o.More}, make(map[string]bool)
-	if !mayUse(v.rights, SkillLoadToolName) {
-		return nil, nil
-	}
-	for _, e := range o.Listed {
-		if err := (skills.Skill{Name: e.Name, Description: e.Description, Body: "-"}).Check(); err != nil {
-			return nil, fmt.Errorf("the skill %q: %w", text.Line(e.Name, text.MaxName), err)
-		}
-		sk := v.skill(e.Name)
-		if sk == nil || sk.Description != e.Description {
-			report(e.Name)
-			sk = &skill{Skill: Skill{Name: e.Name, Description: e.Description}, element: words.SkillElement(e.Name, e.Description)}
-		}
-		if v.skillRights.PermitName(e.Name) && !seen[e.Name] {
-			seen[e.Name] = true
-			restored.Listed = append(restored.Listed, sk)
-		}
-	}
-	if len(restored.Listed) == 0 && (restored.Count == 0 || len(o.Listed) > 0) {
-		return nil, nil
-	}
-	return restored, nil
-}
-
-// SkillListingOptions say up to when the prompt section lists skills. With more
-// of either, the model gets [SkillSearchToolName] instead, unless
-// [Options.Access] denies it.
-type SkillListingOptions struct {
-	// Max is the largest number of skills that are listed. It defaults to
-	// [DefaultMaxInlineSkills].
-	Max int
-
-	// MaxTokens is the largest number of tokens of the section, estimated as a
-	// quarter of its characters. It defaults to [DefaultMaxSkillTokens].
-	MaxTokens int
 }

@@ -62,21 +62,21 @@ func TestSpecA15SkillsByCount(t *testing.T) {
 		_, canSearch := r.Get(SkillSearchToolName)
 		_, canLoad := r.Get(SkillLoadToolName)
 		assert.True(t, canLoad)
-		names, _ := listedIn(t, m.Default().SkillsSection())
-		assert.True(t, strings.HasSuffix(m.PromptSections(PromptFull), "\n\n"+m.Default().SkillsSection()), "behind the tools")
+		names, _ := listedIn(t, skillsSection(m.Default()))
+		assert.True(t, strings.HasSuffix(m.PromptSections(PromptFull), "\n\n"+skillsSection(m.Default())), "behind the tools")
 		if n <= 60 {
 			assert.Len(t, names, n)
 			assert.False(t, canSearch)
-			assert.NotContains(t, m.Default().SkillsSection(), SkillSearchToolName)
+			assert.NotContains(t, skillsSection(m.Default()), SkillSearchToolName)
 			continue
 		}
 		assert.Empty(t, names)
 		assert.True(t, canSearch)
-		assert.Contains(t, m.Default().SkillsSection(), "61 skills are available")
+		assert.Contains(t, skillsSection(m.Default()), "61 skills are available")
 		assert.Contains(t, toolNamesOf(m.Default().Tools()), SkillSearchToolName)
 	}
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("s", 1)}})
-	assert.Empty(t, m.Default().SkillsSection())
+	assert.Empty(t, skillsSection(m.Default()))
 	assert.NotContains(t, toolNamesOf(m.Default().Tools()), SkillLoadToolName)
 }
 
@@ -90,7 +90,7 @@ func TestSpecA15SkillsByTokens(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Skills: skills})
 	most := 5000*4 + 3 // characters, for 5,000 tokens
 	skills[0].Description += strings.Repeat("é", 100)
-	missing := most - utf8.RuneCountInString(m.Default().SkillsSection()) - 100
+	missing := most - utf8.RuneCountInString(skillsSection(m.Default())) - 100
 	for i := 1; missing > 0; i++ {
 		n := min(missing, 100)
 		skills[i].Description += strings.Repeat("é", n)
@@ -98,16 +98,16 @@ func TestSpecA15SkillsByTokens(t *testing.T) {
 	}
 	require.NoError(t, m.SetSkills(skills))
 	m.Default().Compact()
-	assert.Equal(t, most, utf8.RuneCountInString(m.Default().SkillsSection()))
-	names, _ := listedIn(t, m.Default().SkillsSection())
+	assert.Equal(t, most, utf8.RuneCountInString(skillsSection(m.Default())))
+	names, _ := listedIn(t, skillsSection(m.Default()))
 	assert.Len(t, names, 20)
 
 	skills[19].Description += "é"
 	require.NoError(t, m.SetSkills(skills))
 	m.Default().Compact()
-	names, _ = listedIn(t, m.Default().SkillsSection())
+	names, _ = listedIn(t, skillsSection(m.Default()))
 	assert.Empty(t, names)
-	assert.Contains(t, m.Default().SkillsSection(), "20 skills are available")
+	assert.Contains(t, skillsSection(m.Default()), "20 skills are available")
 }
 
 // SPEC A16: both thresholds are options.
@@ -116,7 +116,7 @@ func TestSpecA16SkillThresholds(t *testing.T) {
 	section := func(o Options) string {
 		o.Skills = someSkills(3)
 		m, _ := newTestManager(t, &o)
-		return m.Default().SkillsSection()
+		return skillsSection(m.Default())
 	}
 	tokens := utf8.RuneCountInString(section(Options{})) / 4
 	for _, test := range []struct {
@@ -176,7 +176,7 @@ func TestSkillSearchAndLoad(t *testing.T) {
 	assert.EqualError(t, m.Problems()[0], `mcphybrid: skill "code-review" names missing tools: "mcp_b__nowhere"`)
 
 	long := call(s, SkillLoadToolName, `{"name":"poetry"}`)
-	assert.Less(t, len(long), DefaultMaxResult+1000)
+	assert.Less(t, len(long), defaultMaxResult+1000)
 	assert.Contains(t, long, "To read them, call mcp_tool_page")
 	assert.Contains(t, call(s, PageToolName, `{"id":"r1","offset":50000}`), "rose rose")
 
@@ -206,8 +206,8 @@ func TestSkillAccess(t *testing.T) {
 		r, _ := s.Call(t.Context(), SkillLoadToolName, `{"name":"secret-plan"}`)
 		assert.Contains(t, resultText(t, r), `There is no skill named "secret-plan".`)
 	}
-	assert.Contains(t, s.SkillsSection(), "3 skills")
-	names, _ := listedIn(t, child.SkillsSection())
+	assert.Contains(t, skillsSection(s), "3 skills")
+	names, _ := listedIn(t, skillsSection(child))
 	assert.Equal(t, []string{"a001"}, names)
 
 	// A skill activates only the tools that the session may use.
@@ -218,12 +218,12 @@ func TestSkillAccess(t *testing.T) {
 	assert.Empty(t, deny.ActiveTools())
 
 	none := m.NewSession(&SessionOptions{Access: Access{Deny: []string{SkillLoadToolName}}})
-	assert.Empty(t, none.SkillsSection())
+	assert.Empty(t, skillsSection(none))
 	_, err = none.Call(t.Context(), SkillLoadToolName, `{"name":"a001"}`)
 	assert.ErrorIs(t, err, ErrUnknownTool)
 	_, err = none.Call(t.Context(), SkillSearchToolName, `{"query":"chore"}`)
 	assert.ErrorIs(t, err, ErrUnknownTool)
-	all, _ := listedIn(t, m.NewSession(&SessionOptions{Access: Access{Deny: []string{SkillSearchToolName}}}).SkillsSection())
+	all, _ := listedIn(t, skillsSection(m.NewSession(&SessionOptions{Access: Access{Deny: []string{SkillSearchToolName}}})))
 	assert.Len(t, all, 4, "what can't be searched for is in sight")
 }
 
@@ -243,7 +243,7 @@ func TestSkillsSectionIsXML(t *testing.T) {
 			skills = append(skills, Skill{Name: fmt.Sprintf("s%d", i), Description: d, Body: "b"})
 		}
 		m := NewManager(&Options{Skills: skills})
-		section := m.Default().SkillsSection()
+		section := skillsSection(m.Default())
 		names, descriptions := listedIn(t, section)
 		require.Len(t, names, 5, "seed %d: %q", seed, section)
 		for i, d := range descriptions {
@@ -264,7 +264,7 @@ func TestSkillsAreAppended(t *testing.T) {
 	t.Parallel()
 	m, r := newTestManager(t, &Options{Skills: someSkills(2), SkillListing: SkillListingOptions{Max: 4}, Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("s", 3)}})
 	s := m.NewSession(&SessionOptions{})
-	names := func() []string { n, _ := listedIn(t, s.SkillsSection()); return n }
+	names := func() []string { n, _ := listedIn(t, skillsSection(s)); return n }
 	first := s.PromptSections(PromptFull)
 	assert.Equal(t, []string{"a000", "a001"}, names())
 
@@ -300,7 +300,7 @@ func TestSkillsAreAppended(t *testing.T) {
 
 	require.NoError(t, m.SetSkills(nil))
 	s.Compact()
-	assert.Empty(t, s.SkillsSection())
+	assert.Empty(t, skillsSection(s))
 	assert.NotContains(t, toolNamesOf(s.Tools()), SkillLoadToolName)
 	_, ok = r.Get(SkillLoadToolName)
 	assert.False(t, ok)
@@ -339,11 +339,11 @@ func TestBadSkills(t *testing.T) {
 		require.Len(t, m.Problems(), 1)
 		assert.ErrorContains(t, m.Problems()[0], test.want)
 		assert.EqualError(t, m.SetSkills([]Skill{good, sk, other}), m.Problems()[0].Error())
-		names, _ := listedIn(t, m.Default().SkillsSection())
+		names, _ := listedIn(t, skillsSection(m.Default()))
 		assert.Equal(t, []string{"good-1", "other"}, names)
 		m.Close()
 		assert.ErrorIs(t, m.SetSkills(nil), ErrClosed)
-		assert.Empty(t, m.Default().SkillsSection())
+		assert.Empty(t, skillsSection(m.Default()))
 	}
 }
 
@@ -425,13 +425,13 @@ func TestSetSkillsRace(t *testing.T) {
 		wg.Go(func() {
 			for range 30 {
 				s := m.NewSession(nil)
-				text := s.SkillsSection()
+				text := skillsSection(s)
 				switch {
 				case strings.Contains(text, "8 skills are available"):
 				case strings.Count(text, "<skill>") != 3:
 					t.Errorf("neither: %s", text)
 				}
-				if again := s.SkillsSection(); !strings.HasPrefix(again, text) {
+				if again := skillsSection(s); !strings.HasPrefix(again, text) {
 					t.Errorf("it changed: %s", again)
 				}
 				if _, err := s.Call(t.Context(), SkillLoadToolName, `{"name":"a001"}`); err == nil {
@@ -484,7 +484,7 @@ func TestSkillsAreRestored(t *testing.T) {
 	assert.Equal(t, []string{"a000", "a001"}, changed)
 	assert.Equal(t, want, restored.PromptSections(PromptFull), "what was shown stays")
 	restored.Compact()
-	names, _ := listedIn(t, restored.SkillsSection())
+	names, _ := listedIn(t, skillsSection(restored))
 	assert.Equal(t, []string{"a000"}, names)
 }
 
@@ -502,14 +502,14 @@ func TestSkillPromptGolden(t *testing.T) {
 		require.NoError(t, err)
 		section(title, resultText(t, r))
 	}
-	section("sections", m.Default().SkillsSection())
+	section("sections", skillsSection(m.Default()))
 	answer("loaded", SkillLoadToolName, `{"name":"code-review"}`)
 	require.NoError(t, m.SetSkills(append(someSkills(1), Skill{Name: "code-review", Description: "d", Body: "b"})))
-	section("one more", m.Default().SkillsSection())
+	section("one more", skillsSection(m.Default()))
 	require.NoError(t, m.SetSkills(append(someSkills(4), Skill{Name: "code-review", Description: "d", Load: func(context.Context) (string, error) { return "", errors.New("gone") }})))
-	section("too many", m.Default().SkillsSection())
+	section("too many", skillsSection(m.Default()))
 	m.Default().Compact()
-	section("too many from the start", m.Default().SkillsSection())
+	section("too many from the start", skillsSection(m.Default()))
 	for _, tool := range m.Default().Tools() {
 		if strings.HasPrefix(tool.Name(), "skill_") {
 			section(tool.Name(), tool.Description()+"\n"+string(tool.InputSchema()))
@@ -568,4 +568,15 @@ func TestSkillWhoseToolsHaveNoRoom(t *testing.T) {
 		assert.Equal(t, text, resultText(t, r))
 		assert.NoError(t, check(m, s))
 	}
+}
+
+// skillsSection returns the part of the prompt sections that lists the skills.
+func skillsSection(s *Session) string {
+	var parts []string
+	for _, e := range s.show() {
+		if e.section == skillText {
+			parts = append(parts, e.offer.skills.section())
+		}
+	}
+	return strings.Join(parts, "\n")
 }

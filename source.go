@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"unicode/utf8"
 )
@@ -93,12 +93,12 @@ func (m *Manager) displace(src *source) bool {
 // newSource returns the source of a server. Starting the server reports an invalid
 // cfg.
 func (m *Manager) newSource(cfg ServerConfig) *source {
-	cfg = cfg.clone()
+	cfg = cfg.Clone()
 	src := &source{
 		listing: listing{name: cfg.Name, prefix: cfg.Prefix, claim: names.Alone(cfg.Name, cfg.Prefix), tools: cfg.Tools, needs: cfg.Needs, remote: true},
 		cfg:     cfg,
 	}
-	src.invalid = src.cfg.validate()
+	src.invalid = src.cfg.Validate()
 	if src.invalid == nil && m.find(cfg.Name) != nil {
 		src.invalid = ErrDuplicate
 	}
@@ -110,22 +110,9 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 }
 
 func (m *Manager) upstreamConfig(src *source) upstream.Config {
-	cfg, log := &src.cfg, m.opts.Logger
-	var sources []upstream.HeaderSource
-	if cfg.HeaderFunc != nil {
-		sources = append(sources, func(ctx context.Context, _ http.Header, _ *upstream.Refusal) (http.Header, error) {
-			return foreign.Detached(ctx, "ServerConfig.HeaderFunc", func() (http.Header, error) { return cfg.HeaderFunc(ctx) })
-		})
-	}
-	to := upstream.Config{
-		Name: cfg.Name, Command: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir,
-		URL: cfg.URL, SSE: cfg.SSE, Headers: cfg.Headers, HeadersHelper: cfg.HeadersHelper, HeaderSources: sources, HTTPClient: cfg.HTTPClient, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
-		User: m.owner.user, Ask: m.opts.Ask, LogLevel: cfg.LogLevel, OnNotification: cfg.OnNotification, Log: log,
-	}
+	cfg := &src.cfg
+	to := upstream.Config{Server: *cfg, Invalid: src.invalid, User: m.owner.user, Ask: m.opts.Ask, Log: m.opts.Logger}
 	if u, err := url.Parse(cfg.URL); err == nil && cfg.URL != "" {
-		if cfg.OAuth != nil {
-			to.Secrets = append(slices.Clip(to.Secrets), cfg.OAuth.ClientSecret)
-		}
 		src.account = m.account(cfg)
 		to.Account, to.Unauthorized = src.account, func(scopes []string) error {
 			return &AuthorizationError{cfg.Name, u.Scheme + "://" + u.Host, scopes}
@@ -142,7 +129,7 @@ func (m *Manager) account(cfg *ServerConfig) *login.Account {
 		Store: m.opts.TokenStore, HTTP: upstream.Transport(cfg.HTTPClient), Log: m.opts.Logger,
 	}
 	if cfg.OAuth != nil {
-		to.Settings = login.Settings(*cfg.OAuth)
+		to.OAuth = *cfg.OAuth
 	}
 	return login.New(to)
 }
@@ -284,7 +271,7 @@ func (m *Manager) blockOf(src *listing, old *block) *block {
 	}
 	var tools []*BridgeTool
 	for _, d := range src.defs {
-		if !m.opts.Access.permits(d.names()) {
+		if !rules.Access(m.opts.Access).Permits(d.names()) {
 			continue
 		}
 		t := &BridgeTool{name: d.registered, def: d, owner: m.owner}

@@ -157,7 +157,7 @@ func TestSourceConfig(t *testing.T) {
 	src := &source{invalid: errors.New("invalid"), cfg: ServerConfig{
 		Name: "n", Command: "c", Args: []string{"a"}, Env: map[string]string{"E": "e"}, Dir: "d", URL: "u", SSE: true, Headers: map[string]string{"H": "h"},
 		InProcess: mcpserver.NewMCPServer("s", "1"), HeadersHelper: "x", LogLevel: mcp.LoggingLevelInfo,
-		HeaderFunc: func(context.Context) (http.Header, error) { return nil, nil }, HTTPClient: new(http.Client), OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, secrets: []string{"s"},
+		HeaderFunc: func(context.Context) (http.Header, error) { return nil, nil }, HTTPClient: new(http.Client), OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, Secrets: []string{"s"},
 	}}
 	o := Options{Limits: ServerLimits{IdleTimeout: time.Minute}}
 	o.setDefaults()
@@ -170,9 +170,9 @@ func TestSourceConfig(t *testing.T) {
 	}
 	assert.Equal(t, "c a e d u h", strings.Join([]string{cfg.Command, cfg.Args[0], cfg.Env["E"], cfg.Dir, cfg.URL, cfg.Headers["H"]}, " "))
 	assert.Equal(t, upstream.Limits{
-		StartTimeout: time.Hour, CallTimeout: DefaultCallTimeout, MaxMessage: DefaultMaxMessage, MaxDefinition: DefaultMaxDefinition,
-		MaxListing: DefaultMaxListing, MaxTimeouts: DefaultMaxTimeouts,
-		MaxTools: DefaultMaxTools, MaxPages: DefaultMaxPages, MaxUnasked: DefaultMaxUnasked, Reconnect: DefaultReconnect, Refresh: DefaultRefresh, Idle: time.Minute,
+		StartTimeout: time.Hour, CallTimeout: defaultCallTimeout, MaxMessage: defaultMaxMessage, MaxDefinition: defaultMaxDefinition,
+		MaxListing: defaultMaxListing, MaxTimeouts: defaultMaxTimeouts,
+		MaxTools: defaultMaxTools, MaxPages: defaultMaxPages, MaxUnasked: defaultMaxUnasked, Reconnect: defaultReconnect, Refresh: defaultRefresh, Idle: time.Minute,
 	}, limits)
 }
 

@@ -287,8 +287,8 @@ func TestSpecA12OptionalParameters(t *testing.T) {
 
 func TestSpecA16ConstantsAreOptions(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, []any{40, 200, 5, 1.2, 0.75, 20 * time.Second, 60 * time.Second},
-		[]any{mcphybrid.DefaultMaxInline, mcphybrid.DefaultMaxDescription, mcphybrid.DefaultSearchResults, mcphybrid.DefaultK1, mcphybrid.DefaultB, mcphybrid.DefaultStartTimeout, mcphybrid.DefaultCallTimeout})
+	assert.Equal(t, []any{40, 200, 5, 1.2, 0.75, 20 * time.Second},
+		[]any{mcphybrid.DefaultMaxInline, mcphybrid.DefaultMaxDescription, mcphybrid.DefaultSearchResults, mcphybrid.DefaultK1, mcphybrid.DefaultB, mcphybrid.DefaultStartTimeout})
 	m, _ := newTestManager(t, &mcphybrid.Options{
 		Inline: mcphybrid.InlineOptions{Max: 2}, Prompt: mcphybrid.PromptOptions{ListInline: true, MaxDescription: 6}, Search: mcphybrid.RankingOptions{Results: 3, Limit: 4, BM25: &mcphybrid.BM25Options{K1: 0, B: 0}, Ranker: mcphybrid.RankerClassic}, Pins: []string{"mcp_a__tool_007", "*_008"}, Servers: []mcphybrid.ServerConfig{inProcess("a", 10)},
 	})

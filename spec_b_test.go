@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -60,21 +61,21 @@ func TestSpecB1ThreeLayers(t *testing.T) {
 // future, is used too and read again in the background.
 func TestSpecB2FiveMinutes(t *testing.T) {
 	t.Parallel()
-	store := mcphybrid.NewTestStore()
-	first, _ := newTestManager(t, &mcphybrid.Options{Cache: store, Servers: []mcphybrid.ServerConfig{child(t, "one", "plain")}})
+	doc := mcphybrid.NewTestStore()
+	first, _ := newTestManager(t, &mcphybrid.Options{Cache: doc, Servers: []mcphybrid.ServerConfig{child(t, "one", "plain")}})
 	require.NoError(t, first.Close())
 	for _, test := range []struct {
 		age  time.Duration
 		want mcphybrid.State
 	}{{0, mcphybrid.StateCached}, {5*time.Minute - 20*time.Second, mcphybrid.StateCached}, {5*time.Minute + time.Second, mcphybrid.StateReady}, {-time.Hour, mcphybrid.StateReady}} {
-		data, err := store.Load()
+		data, err := doc.Load()
 		require.NoError(t, err)
 		listed := regexp.MustCompile(`"listed":"[^"]*"`)
 		require.Len(t, listed.FindAll(data, -1), 1)
 		data = listed.ReplaceAll(data, fmt.Appendf(nil, `"listed":%q`, time.Now().Add(-test.age).Format(time.RFC3339Nano)))
-		require.NoError(t, store.Save(data))
+		require.NoError(t, doc.Save(data))
 
-		m, _ := newTestManager(t, &mcphybrid.Options{Cache: store, Servers: []mcphybrid.ServerConfig{child(t, "one", "plain")}})
+		m, _ := newTestManager(t, &mcphybrid.Options{Cache: doc, Servers: []mcphybrid.ServerConfig{child(t, "one", "plain")}})
 		assert.Len(t, m.InlineTools(), 6, "at once")
 		soon(t, func() bool { return m.Servers()[0].State != mcphybrid.StateConnecting })
 		assert.Equal(t, test.want, m.Servers()[0].State, test.age)
@@ -184,8 +185,8 @@ func TestSpecB6Savings(t *testing.T) {
 // SPEC B6: a start from the cache takes at most 15 % of a start that connects.
 // Both are medians of five.
 func TestSpecB6ColdStart(t *testing.T) {
-	store := mcphybrid.NewTestStore()
-	start := func(cache mcphybrid.Store) time.Duration {
+	doc := mcphybrid.NewTestStore()
+	start := func(cache store.Document) time.Duration {
 		m := mcphybrid.NewManager(&mcphybrid.Options{Cache: cache, Servers: []mcphybrid.ServerConfig{child(t, "one", "plain"), child(t, "two", "plain"), child(t, "three", "plain")}})
 		begun := time.Now()
 		require.NoError(t, m.Start(t.Context()))
@@ -194,10 +195,10 @@ func TestSpecB6ColdStart(t *testing.T) {
 		require.NoError(t, m.Close())
 		return took
 	}
-	start(store)
+	start(doc)
 	var ways [2][]time.Duration
 	for range 5 { // alternating, so that other load affects both
-		ways[0], ways[1] = append(ways[0], start(nil)), append(ways[1], start(store))
+		ways[0], ways[1] = append(ways[0], start(nil)), append(ways[1], start(doc))
 	}
 	for _, took := range ways {
 		slices.Sort(took)

@@ -40,45 +40,6 @@ func ExampleLoadConfig() {
 	// server "github" at https://example.com, headers ["Authorization"]
 }
 
-// A file of VS Code asks the user for a value.
-func ExampleLoadConfigWith() {
-	dir, err := os.MkdirTemp("", "mcphybrid")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "mcp.json")
-	err = os.WriteFile(path, []byte(`{
-		"inputs": [{"id": "key", "type": "promptString", "description": "API key", "password": true}],
-		"servers": {
-			"weather": {"url": "https://example.com/mcp", "headers": {"X-Key": "${input:key}"}}, // a comment
-			"old": {"command": "mcp-old", "disabled": true},
-		},
-	}`), 0o600)
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	cfg, err := mcphybrid.LoadConfigWith(path, &mcphybrid.ConfigOptions{
-		Input: func(in mcphybrid.ConfigInput) (string, error) {
-			fmt.Println("asked for:", in.Description)
-			return "the user's answer", nil
-		},
-	})
-	if err != nil {
-		log.Print(err)
-	}
-	fmt.Println("written for:", cfg.Dialect)
-	for _, s := range cfg.Servers {
-		fmt.Println(s, s.Disabled)
-	}
-	// Output:
-	// asked for: API key
-	// written for: vscode
-	// server "weather" at https://example.com, headers ["X-Key"] false
-	// server "old" by "" with 0 arguments, environment [] true
-}
-
 // One server does not start. The other one works.
 func ExampleManager_Start() {
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{

@@ -13,7 +13,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
 // RestoreSession returns a new session in a state that [Session.Save] returned,
@@ -138,7 +137,7 @@ func (r *restorer) report(name string) {
 
 // permits reports whether the session may use a tool that may not be here.
 func (r *restorer) permits(t rules.Tool) bool {
-	return r.v.rights.Permit(t) && r.s.scope.opts.Access.permits(t)
+	return r.v.rights.Permit(t) && rules.Access(r.s.scope.opts.Access).Permits(t)
 }
 
 // read reads the tools and the items of a state.
@@ -243,7 +242,7 @@ func (r *restorer) begin(state *saved.State) error {
 	}
 	o, w := r.v.opening(), saver{isGone: func(*BridgeTool) bool { return false }} // all are in the catalogs
 	if w.save(o.items, o); len(o.items) == 0 || w.state.Key() != state.Opening {
-		return state.Whole(saved.PartsOf(r.s.scope.opts.StateParts))
+		return state.Whole(r.s.scope.parts)
 	}
 	if err := state.Begin(saved.Opening{Tools: w.state.Tools}); err != nil {
 		return err
@@ -281,7 +280,7 @@ func (r *restorer) ownerOf(t saved.Tool) *owner {
 func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	sc := r.s.scope
 	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: new(definition)}
-	if t.OfUser != (kept.owner.user != "") || slices.Contains(metaNames[:], t.Name) {
+	if _, meta := metaKindOf(t.Name); meta || t.OfUser != (kept.owner.user != "") {
 		return nil, errors.New("no such tool can be in this state")
 	}
 	name := func(d *definition) { d.Server, d.Own, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
@@ -300,7 +299,7 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	if there != nil && t.Is(there.def.Raw) {
 		return there, nil
 	}
-	if err := state.Load(&t, saved.PartsOf(sc.opts.StateParts)); err != nil {
+	if err := state.Load(&t, sc.parts); err != nil {
 		return nil, err
 	}
 	if t.Definition != nil {
@@ -353,22 +352,22 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 		}
 		return x, x.tool != nil && (x.place != asDeferred || r.v.disclosure == ByProvider), nil
 	case f.place == asMeta:
-		n := slices.Index(metaNames[:], e.Meta)
-		if n < 0 || (n == int(metaSearch)) != (f.section == searchText) {
+		kind, ok := metaKindOf(e.Meta)
+		if !ok || (kind == metaSearch) != (f.section == searchText) {
 			return x, false, fmt.Errorf("there is no such tool %q", text.Line(e.Meta, text.MaxName))
 		}
-		x.meta = metaKind(n)
+		x.meta = kind
 		if f.section == searchText {
 			x.offer = r.offer(e.Servers)
 		}
 		bridge := x.meta == metaDescribe || x.meta == metaCall || x.meta == metaReadOnlyCall
 		return x, mayUse(r.v.rights, e.Meta) && (!bridge || r.v.disclosure == ByBridge || r.full), nil
 	case f.section == callableText:
-		n := slices.Index(metaNames[:], e.Meta)
-		if n < 0 {
+		kind, ok := metaKindOf(e.Meta)
+		if !ok {
 			return x, false, fmt.Errorf("there is no such tool %q", text.Line(e.Meta, text.MaxName))
 		}
-		x.meta = metaKind(n)
+		x.meta = kind
 		return x, mayUse(r.v.rights, e.Meta) && r.v.disclosure == ByBridge, nil
 	case f.section == guideText:
 		return x, true, nil
@@ -391,7 +390,7 @@ func (r *restorer) show(e shown) {
 	case e.isTool():
 		name = e.tool.name
 	case e.isMeta():
-		name = metaNames[e.meta]
+		name = e.meta.name()
 	case e.section == guideText || e.section == exampleText: // making one can take long
 		name = "an example"
 	case e.section == summaryLines && e.tool != nil:
@@ -410,7 +409,7 @@ func (r *restorer) show(e shown) {
 // offer returns the part of a saved offer that the session may know: servers of
 // which it may use a tool, or the one that stands for those that it was told of.
 func (r *restorer) offer(servers []saved.Server) *itemOffer {
-	kept := &itemOffer{servers: words.Servers{}}
+	kept := &itemOffer{servers: serverList{}}
 	if r.permitted == nil {
 		r.permitted = make(map[string]bool)
 		for t := range r.v.each() {
@@ -435,7 +434,7 @@ func (r *restorer) offer(servers []saved.Server) *itemOffer {
 func (m *Manager) AwaitServers(ctx context.Context, state json.RawMessage) error {
 	parsed, err := m.parseState(state)
 	if err == nil {
-		err = parsed.Whole(saved.PartsOf(m.opts.StateParts))
+		err = parsed.Whole(m.parts)
 	}
 	if err != nil {
 		return err

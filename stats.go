@@ -2,6 +2,8 @@ package mcphybrid
 
 import (
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // Stats holds the figures of a session: what it sees, what that costs in tokens,
@@ -41,7 +43,7 @@ type TokenStats struct {
 }
 
 // Sent returns the cost of a request: all tokens except those of deferred tools.
-func (t TokenStats) Sent() int { return t.Inline + t.Meta + t.Active + t.Sections + t.Searches }
+func (t TokenStats) Sent() int { return snapshot.Tokens(t).Sent() }
 
 // Usage counts calls of tools.
 type Usage struct {
@@ -75,89 +77,6 @@ func (s *Session) Stats() Stats {
 	u, l := s.usage, s.ledger.double()
 	s.mu.Unlock()
 	return newWeigher(s.scope).weigh(s, v, list, u, l)
-}
-
-// A weigher computes figures of sessions. It counts only once what several of
-// them share.
-type weigher struct {
-	scope      *scope
-	partitions map[*partition]Stats // without active tools
-	sections   map[*shown]weight    // by the first item shown
-}
-
-// A weight is the cost of the sections of that many items.
-type weight struct{ items, tokens int }
-
-func newWeigher(s *scope) *weigher {
-	return &weigher{scope: s, partitions: make(map[*partition]Stats), sections: make(map[*shown]weight)}
-}
-
-// stats returns the figures of a session that no other goroutine uses.
-func (w *weigher) stats(s *Session) Stats {
-	v := s.view()
-	return w.weigh(s, v, s.shownLocked(v), s.usage, s.ledger)
-}
-
-// weigh returns the figures of s, given its view, the list that its model was
-// shown, its usage and its ledger.
-func (w *weigher) weigh(s *Session, v *view, list []shown, u sessionUsage, l *ledger) Stats {
-	st, ok := w.partitions[v.partition]
-	if !ok {
-		st = w.weighTools(v.partition)
-		w.partitions[v.partition] = st
-	}
-	st.Crowded = len(v.crowded)
-	st.Inline -= st.Crowded
-	st.Deferred += st.Crowded
-	for t := range v.crowded {
-		st.Tokens.Inline -= w.scope.toolTokens(t)
-	}
-	for _, t := range v.active {
-		st.Active++
-		st.Deferred--
-		st.Tokens.Active += w.scope.toolTokens(t)
-	}
-	for _, t := range s.metaTools(v) {
-		st.Tokens.Meta += w.scope.tokens(definitionText(t))
-	}
-	st.Tokens.Sections = w.weighSections(s, list)
-	st.Usage, st.Activations, st.Searches, st.EmptySearches = u.calls, u.activations, u.searches, u.emptySearches
-	st.Tokens.Searches = u.answerTokens
-	st.Measured, st.EstimatedSaved = l.figures()
-	return st
-}
-
-func (w *weigher) weighTools(sel *partition) (st Stats) {
-	servers := make(map[origin]bool)
-	for t, p := range sel.each() {
-		if p == hidden {
-			continue
-		}
-		servers[t.origin()] = true
-		tokens := w.scope.toolTokens(t)
-		st.Tools++
-		st.Tokens.All += tokens
-		if p == inline {
-			st.Inline++
-			st.Tokens.Inline += tokens
-		} else {
-			st.Deferred++
-		}
-	}
-	st.Servers = len(servers)
-	return st
-}
-
-func (w *weigher) weighSections(s *Session, list []shown) int {
-	if len(list) == 0 {
-		return w.scope.tokens(s.sections(list, true, true))
-	}
-	known := w.sections[&list[0]]
-	if known.items != len(list) {
-		known = weight{len(list), w.scope.tokens(s.sections(list, true, true))}
-		w.sections[&list[0]] = known
-	}
-	return known.tokens
 }
 
 // count records a call of t, which is nil if the tool is unknown.
@@ -200,40 +119,4 @@ func (s *Session) countSearch(found int) {
 	if found == 0 {
 		s.usage.emptySearches++
 	}
-}
-
-// A State is the state of a server.
-type State string
-
-const (
-	StateConfigured State = "configured" // known, not started yet
-	StateCached     State = "cached"     // not running, but its tools are known; a call starts it
-	StateConnecting State = "connecting" // starting, or listing its tools for the first time
-	StateReady      State = "ready"      // serving
-	StateDegraded   State = "degraded"   // serving, but listing its tools again failed or it left calls without an answer
-	StateDown       State = "down"       // failed to start, or ended
-
-	// StateUnauthorized means that the server refuses requests until the user
-	// logs in: see [Manager.Login]. Its tools stay.
-	StateUnauthorized State = "unauthorized"
-)
-
-// A ServerStatus is the status of one server.
-type ServerStatus struct {
-	Name  string
-	State State
-	Since time.Time     // when the server entered State
-	Took  time.Duration // how long its last start took until it was ready or failed
-	Tools int           // number of its tools
-
-	Resources, Templates, Prompts int // numbers of these
-
-	Err error // why it is down, degraded or unauthorized, else nil
-
-	// Failures is how many attempts to connect have failed in a row. Retry is
-	// when the next attempt is due, or zero if there will be none: see
-	// [ServerLimits.Reconnect]. While calls are refused, Retry is when the next
-	// one is sent: see [ServerLimits.MaxTimeouts].
-	Failures int
-	Retry    time.Time
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -37,7 +38,7 @@ func TestUsageOfARemovedServer(t *testing.T) {
 	require.NoError(t, m.AddTools("a", echoTool("run", ""), slow))
 	_, err := m.Call(t.Context(), "mcp_a__run", nil)
 	require.NoError(t, err)
-	assert.Equal(t, 1, m.ServerStats()[0].Usage.Calls)
+	assert.Equal(t, 1, figuresOf(m)["a"].Usage.Calls)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -49,5 +50,16 @@ func TestUsageOfARemovedServer(t *testing.T) {
 	<-ended // a call that outlives its server is not counted either
 	assert.NotContains(t, m.usage, "a")
 	require.NoError(t, m.AddTools("a", echoTool("run", "")))
-	assert.Zero(t, m.ServerStats()[0].Usage)
+	assert.Zero(t, figuresOf(m)["a"].Usage)
+}
+
+// figuresOf returns the figures of each server and group of tools as the default session
+// sees them, without latencies.
+func figuresOf(m *Manager) map[string]snapshot.Figures {
+	of := m.figures(m.def.view())
+	for name, f := range of {
+		f.Usage.Latency = 0
+		of[name] = f
+	}
+	return of
 }

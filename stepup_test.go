@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,7 @@ import (
 
 // kept returns the documents in the desk's token store.
 func (d *loginDesk) kept() []string {
-	files, err := filepath.Glob(filepath.Join(d.store, "*.json"))
+	files, err := filepath.Glob(filepath.Join(d.folder, "*.json"))
 	require.NoError(d.t, err)
 	return files
 }
@@ -216,7 +217,7 @@ func TestStepUpToConnect(t *testing.T) {
 			}
 			return "base"
 		}
-		d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, SSE: older, OAuth: &OAuthConfig{Scopes: []string{"mine"}}})
+		d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, SSE: older, OAuth: &config.OAuth{Scopes: []string{"mine"}}})
 		_ = d.Start(t.Context())
 		var wanted *AuthorizationError
 		require.ErrorAs(t, d.clean(d.Login(t.Context(), "web")), &wanted)
@@ -259,7 +260,7 @@ func TestScopesRepeatSecrets(t *testing.T) {
 	require.NoError(t, d.clean(d.Login(t.Context(), "web")))
 	assert.Equal(t, "read admin", a.Scopes)
 
-	web.OAuth = &OAuthConfig{Scopes: []string{"write"}}
+	web.OAuth = &config.OAuth{Scopes: []string{"write"}}
 	d = newLoginDesk(t, t.TempDir(), web)
 	_ = d.Start(t.Context())
 	require.NoError(t, d.clean(d.Login(t.Context(), "web")))

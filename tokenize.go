@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/mcphybrid/mcphybrid/internal/hints"
+	"github.com/mcphybrid/mcphybrid/internal/enrich"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -33,17 +33,17 @@ func Tokenize(text string) []string {
 
 // plainText returns the text that stands for t in [RankerClassic], with its hints h or
 // without.
-func (t *BridgeTool) plainText(h *hints.Known) string {
+func (t *BridgeTool) plainText(h *enrich.Known) string {
 	text := strings.Join([]string{t.def.Server, t.def.Own, t.def.Description}, " ")
 	if h != nil {
-		text += " " + h.Hints.Words()
+		text += " " + h.Words()
 	}
 	return text
 }
 
 // document returns the document that stands for t in the other rankers, with its hints h or
 // without.
-func (t *BridgeTool) document(h *hints.Known) *search.Document {
+func (t *BridgeTool) document(h *enrich.Known) *search.Document {
 	if h == nil {
 		return t.def.Document()
 	}

@@ -123,7 +123,7 @@ func TestAlwaysLoadedByOwner(t *testing.T) {
 	wanted := func(of string) ServerConfig {
 		var tools []mcpserver.ServerTool
 		for i := range maxAlwaysLoaded {
-			tools = append(tools, hintedTool(fmt.Sprint(of, i), map[string]any{AlwaysLoadKey: true}))
+			tools = append(tools, hintedTool(fmt.Sprint(of, i), map[string]any{"anthropic/alwaysLoad": true}))
 		}
 		return serving("github", tools...)
 	}
@@ -144,10 +144,10 @@ func TestServerHints(t *testing.T) {
 	t.Parallel()
 	var tools []mcpserver.ServerTool
 	for i := range 6 {
-		tools = append(tools, hintedTool(fmt.Sprint("plain", i), map[string]any{SearchHintKey: []string{"of the wrong type"}}))
+		tools = append(tools, hintedTool(fmt.Sprint("plain", i), map[string]any{"anthropic/searchHint": []string{"of the wrong type"}}))
 	}
 	for i := range 7 {
-		tools = append(tools, hintedTool(fmt.Sprint("want", i), map[string]any{AlwaysLoadKey: true, SearchHintKey: "zebra crossing"}))
+		tools = append(tools, hintedTool(fmt.Sprint("want", i), map[string]any{"anthropic/alwaysLoad": true, "anthropic/searchHint": "zebra crossing"}))
 	}
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 8}, Pins: []string{"*plain5"}})
 	require.NoError(t, m.AddTools("a", tools...))

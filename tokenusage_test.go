@@ -1,7 +1,6 @@
 package mcphybrid_test
 
 import (
-	"encoding/json"
 	"log/slog"
 	"math"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -39,26 +39,8 @@ func losing(t *testing.T, o mcphybrid.Options) (*mcphybrid.Manager, *[]mcphybrid
 }
 
 // wrote is a response of Anthropic's to a request that read and wrote so much.
-func wrote(cached, written int) mcphybrid.TokenUsage {
-	return mcphybrid.TokenUsage{Input: cached + written + 10, Cached: cached, Written: written, Output: 5}
-}
-
-func TestParseUsage(t *testing.T) {
-	t.Parallel()
-	u, err := mcphybrid.ParseUsage(mcphybrid.FormatAnthropic, json.RawMessage(`{"type":"message","diagnostics":{"cache_miss_reason":{"type":"model_changed","cache_missed_input_tokens":90}},
-		"usage":{"input_tokens":12,"cache_creation_input_tokens":1500,"cache_read_input_tokens":3000,"output_tokens":40}}`))
-	require.NoError(t, err)
-	assert.Equal(t, mcphybrid.TokenUsage{Input: 4512, Cached: 3000, Written: 1500, Output: 40, Miss: "model_changed"}, u)
-	u, err = mcphybrid.ParseUsage(mcphybrid.FormatOpenAIChat, []byte(`{"prompt_tokens":2006,"completion_tokens":300,"prompt_tokens_details":{"cached_tokens":1920}}`))
-	require.NoError(t, err)
-	assert.Equal(t, mcphybrid.TokenUsage{Input: 2006, Cached: 1920, Output: 300, Automatic: true}, u)
-	for format, want := range map[mcphybrid.Format]string{
-		mcphybrid.FormatMCP: "mcphybrid: the format mcp has no usage", "x": `mcphybrid: there is no format "x"`, mcphybrid.FormatGemini: `mcphybrid: the response has no "usageMetadata"`,
-	} {
-		u, err = mcphybrid.ParseUsage(format, []byte(`{"usage":{}}`))
-		assert.EqualError(t, err, want)
-		assert.Zero(t, u)
-	}
+func wrote(cached, written int) provider.Usage {
+	return provider.Usage{Input: cached + written + 10, Cached: cached, Written: written, Output: 5}
 }
 
 // The session has what providers counted, and what it estimates apart from that.
@@ -79,7 +61,7 @@ func TestCountUsageSums(t *testing.T) {
 	child := s.NewChild(nil)
 	assert.Zero(t, child.Stats().Measured)
 
-	s.CountUsage(mcphybrid.TokenUsage{Input: -1, Cached: 7, Written: -7, Output: math.MaxInt})
+	s.CountUsage(provider.Usage{Input: -1, Cached: 7, Written: -7, Output: math.MaxInt})
 	now := s.Stats().Measured
 	assert.Equal(t, []int{3, 6520, 3000, 3500, 10 + 1_000_000_000}, []int{now.Requests, now.Input, now.Cached, now.Written, now.Output}, "what can't be is the nearest that can")
 	s.Close()
@@ -90,12 +72,12 @@ func TestCountUsageSums(t *testing.T) {
 // A loss is what could have been read from the cache and was not, beyond a tolerance.
 func TestCacheLoss(t *testing.T) {
 	t.Parallel()
-	type usages = []mcphybrid.TokenUsage
-	auto := func(input, cached int) mcphybrid.TokenUsage {
-		return mcphybrid.TokenUsage{Input: input, Cached: cached, Automatic: true}
+	type usages = []provider.Usage
+	auto := func(input, cached int) provider.Usage {
+		return provider.Usage{Input: input, Cached: cached, Automatic: true}
 	}
-	parse := func(response string) mcphybrid.TokenUsage {
-		u, err := mcphybrid.ParseUsage(mcphybrid.FormatAnthropic, []byte(response))
+	parse := func(response string) provider.Usage {
+		u, err := provider.ParseUsage(provider.Anthropic, []byte(response))
 		require.NoError(t, err)
 		return u
 	}

@@ -9,12 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/provider"
+	"github.com/mcphybrid/mcphybrid/internal/request"
 	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/internal/words"
 )
 
-// AnswerToolSearch answers a search of an OpenAI model. With [FormatOpenAIResponses] and
+// AnswerToolSearch answers a search of an OpenAI model. With [provider.OpenAIResponses] and
 // [ByProvider], the tools of a [Turn] have tool_search, and no deferred tool is among them.
 // A search of the model is an item tool_search_call of the response. AnswerToolSearch
 // returns the item tool_search_output, which has the definitions of the tools found:
@@ -55,13 +54,13 @@ func (s *Session) AnswerToolSearch(ctx context.Context, item json.RawMessage) (j
 	if json.Unmarshal(in.Arguments, &inString) == nil && inString != "" {
 		in.Arguments = json.RawMessage(inString)
 	}
-	answer := provider.Found(in.CallID, s.loadFound(ctx, v, bytes.TrimSpace(in.Arguments)))
+	answer := request.Found(in.CallID, s.loadFound(ctx, v, bytes.TrimSpace(in.Arguments)))
 	s.countAnswer(string(answer))
 	return answer, nil
 }
 
 // loadFound searches, activates what it finds, and returns it for the model.
-func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) (list []provider.Namespace) {
+func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) (list []request.Namespace) {
 	begun := time.Now()
 	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)
 	if err != nil || !v.offers(metaSearch) {
@@ -69,7 +68,7 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 	}
 	var names []string
 	for _, h := range v.andNeeded(v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.unlisted(v)).Hits, s.scope.opts.Search.Limit) {
-		if _, err := exportOnce(h.Tool, provider.OpenAIResponses, provider.Deferred); err == nil {
+		if _, err := exportOnce(h.Tool, request.OpenAIResponses, request.Deferred); err == nil {
 			names = append(names, h.Tool.name)
 		}
 	}
@@ -82,7 +81,7 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 	}
 	at := make(map[string]int) // where its namespace is in list
 	for _, t := range found {
-		e, err := exportOnce(t, provider.OpenAIResponses, provider.Deferred)
+		e, err := exportOnce(t, request.OpenAIResponses, request.Deferred)
 		if err != nil { // it has changed meanwhile
 			continue
 		}
@@ -90,9 +89,9 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 		i, ok := at[name]
 		if !ok {
 			i, at[name] = len(list), len(list)
-			list = append(list, provider.Namespace{Name: name, Description: words.Namespace(t.def.Server, subjects[t.def.Server])})
+			list = append(list, request.Namespace{Name: name, Description: textNamespace(t.def.Server, subjects[t.def.Server])})
 		}
-		list[i].Tools = append(list[i].Tools, s.allowCallers(e, t, provider.OpenAIResponses).JSON)
+		list[i].Tools = append(list[i].Tools, s.allowCallers(e, t, request.OpenAIResponses).JSON)
 	}
 	s.countSearch(len(found))
 	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -27,7 +28,7 @@ func newSearching(t *testing.T, opts *Options) *searching {
 }
 
 func (c *searching) turn() Turn {
-	turn, err := c.s.Turn(FormatOpenAIResponses, "gpt-5.6")
+	turn, err := c.s.Turn(provider.OpenAIResponses, "gpt-5.6")
 	require.NoError(c, err)
 	return turn
 }
@@ -99,7 +100,7 @@ func TestToolSearch(t *testing.T) {
 	again := c.turn()
 	assert.Nil(t, again.Append)
 	assert.Equal(t, []any{first.System, first.Tools}, []any{again.System, again.Tools})
-	_, err = c.s.Turn(FormatAnthropic, "claude-opus-5-5")
+	_, err = c.s.Turn(provider.Anthropic, "claude-opus-5-5")
 	require.ErrorContains(t, err, "no tool_search")
 
 	// Compact begins anew, with what is in use.
@@ -156,7 +157,7 @@ func TestToolSearchFails(t *testing.T) {
 	assert.Contains(t, string(out), "mcp_a__tool_003")
 
 	denied := c.m.NewSession(&SessionOptions{Disclosure: ByProvider, Access: Access{Deny: []string{SearchToolName, "mcp_a__tool_003"}}})
-	turn, err := denied.Turn(FormatOpenAIResponses, "gpt-5.6")
+	turn, err := denied.Turn(provider.OpenAIResponses, "gpt-5.6")
 	require.NoError(t, err)
 	assert.NotContains(t, exportedNames(turn.Tools), "tool_search")
 	out, err = denied.AnswerToolSearch(t.Context(), json.RawMessage(call))

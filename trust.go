@@ -5,42 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/marks"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/scan"
 )
-
-// A Mark is suspicious text in a tool's definition: it may try to steer the model
-// or to hide from people. A person must judge it. Some servers have honest
-// reasons for such text, and an attacker can avoid every mark.
-type Mark struct {
-	Kind  MarkKind
-	Place string // JSON pointer into the tools/list element, such as /description; at most 200 characters
-	Text  string // the suspicious text: one line of at most 80 characters, invisible ones written like U+200B
-}
-
-// A MarkKind is the kind of a [Mark].
-type MarkKind string
-
-const (
-	MarkHidden      MarkKind = "hidden text"              // invisible, reordering or far-off characters
-	MarkEncoded     MarkKind = "encoded text"             // words in base64 or hexadecimal
-	MarkLeak        MarkKind = "a leak"                   // a request for keys, or an image whose address carries data
-	MarkInstruction MarkKind = "instruction to the model" // one against the user, the host or other tools
-	MarkForeign     MarkKind = "tool of another server"   // the name of one
-)
-
-var markKinds = [...]MarkKind{
-	marks.Hidden: MarkHidden, marks.Encoded: MarkEncoded, marks.Leak: MarkLeak, marks.Instruction: MarkInstruction, marks.Foreign: MarkForeign,
-}
-
-// marksIn returns the marks in a tools/list element. foreign reports whether a
-// word is the name of another server's tool.
-func marksIn(raw json.RawMessage, foreign func(word string) bool) (list []Mark) {
-	for _, m := range marks.In(raw, foreign) {
-		list = append(list, Mark{markKinds[m.Kind], m.Place, m.Text})
-	}
-	return list
-}
 
 // A TrustPolicy says what the Manager does when a server changes the definition
 // of a tool: its title, description, schemas, annotations, or what its _meta asks
@@ -117,9 +84,7 @@ func (e *ChangedError) Unwrap() error {
 
 // Marks returns the suspicious text in the new definition, like [Manager.Marks]
 // but without the names of other servers' tools.
-func (e *ChangedError) Marks() []Mark {
-	return marksIn(e.Definition, func(string) bool { return false })
-}
+func (e *ChangedError) Marks() []scan.Mark { return scan.Definition(e.Definition, nil) }
 
 // maxKnown times [ServerLimits.MaxTools] is how many tools of a server we remember,
 // and how many names with a hash. We never forget one to make room: otherwise a

@@ -18,6 +18,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -70,7 +72,7 @@ func TestSpecF7Quarantine(t *testing.T) {
 			for _, tool := range sess.Tools() {
 				assert.NotContains(t, everything, tool.Name())
 			}
-			for _, format := range []Format{FormatMCP, FormatAnthropic} {
+			for _, format := range []provider.Format{provider.MCP, provider.Anthropic} {
 				exported, err := sess.Export(format)
 				require.NoError(t, err)
 				for _, tool := range exported {
@@ -137,14 +139,14 @@ func TestTrustWarns(t *testing.T) {
 
 func TestTrustOff(t *testing.T) {
 	t.Parallel()
-	store := new(mcptest.Store)
+	doc := new(mcptest.Store)
 	s := changing(echoTool("log", "Shows the history"))
-	m, _ := newTestManager(t, &Options{Trust: TrustOff, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
+	m, _ := newTestManager(t, &Options{Trust: TrustOff, TrustStore: doc, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	s.AddTools(echoTool("log", "Shows the whole history"))
 	soon(t, func() bool { return m.InlineTools()[0].Description() == "Shows the whole history" })
 	assert.Empty(t, m.Problems())
 	assert.NoError(t, m.Accept("git", "log", m.InlineTools()[0].def.Canonical()))
-	assert.Nil(t, store.Data)
+	assert.Nil(t, doc.Data)
 }
 
 // Known definitions outlive the process. A server can't make us forget one by
@@ -152,14 +154,14 @@ func TestTrustOff(t *testing.T) {
 func TestTrustIsStored(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "trust.json")
-	cache := FileStore(filepath.Join(t.TempDir(), "cache.json"))
+	cache := store.File(filepath.Join(t.TempDir(), "cache.json"))
 	list := func(description string) string {
 		return fmt.Sprintf(`{"tools":[{"name":"log","description":%q,"inputSchema":{"type":"object"}}]}`, description)
 	}
 	start := func(answer string) *Manager {
 		cfg := raw(t, answer)
 		cfg.Name = "git"
-		m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: FileStore(path), Cache: cache, Servers: []ServerConfig{cfg}})
+		m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: store.File(path), Cache: cache, Servers: []ServerConfig{cfg}})
 		return m
 	}
 	m := start(list("good"))
@@ -199,23 +201,23 @@ func TestTrustIsStored(t *testing.T) {
 func TestTrustStoreFails(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		store *mcptest.Store
-		want  string
+		doc  *mcptest.Store
+		want string
 	}{
 		{&mcptest.Store{Err: errors.New("no disk")}, "no disk"},
 		{&mcptest.Store{Data: []byte(`{"version":1`)}, "line 1, column 12: unexpected end of JSON input"},
 		{&mcptest.Store{Data: []byte(`{"version":7}`)}, "the document has version 7, want 1"},
 		{&mcptest.Store{Data: []byte(`{"version":1,"servers":{"git":{"log":null}}}`)}, `tool "log" of server "git" has no hash`},
 	} {
-		m := NewManager(&Options{Trust: TrustQuarantine, TrustStore: test.store, Servers: []ServerConfig{inProcess("a", 1)}})
+		m := NewManager(&Options{Trust: TrustQuarantine, TrustStore: test.doc, Servers: []ServerConfig{inProcess("a", 1)}})
 		err := m.Start(t.Context())
 		assert.ErrorContains(t, err, "loading the known tools: "+test.want)
 		assert.ErrorContains(t, m.AddServer(t.Context(), inProcess("b", 1)), test.want)
 		assert.Empty(t, m.InlineTools(), "nobody knows whether they have changed")
-		test.store.Data, test.store.Err = nil, nil
+		test.doc.Data, test.doc.Err = nil, nil
 		assert.NoError(t, m.Start(t.Context()), "it can be tried again")
 		assert.Len(t, m.InlineTools(), 1)
-		assert.NotNil(t, test.store.Data)
+		assert.NotNil(t, test.doc.Data)
 		m.Close()
 	}
 	var log bytes.Buffer
@@ -229,12 +231,12 @@ func TestTrustStoreFails(t *testing.T) {
 // Who accepts a definition learns that it is not stored, also while others store.
 func TestAcceptNotStored(t *testing.T) {
 	t.Parallel()
-	store := new(mcptest.Store)
+	doc := new(mcptest.Store)
 	s := changing(echoTool("log", "good"))
-	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: doc, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	s.AddTools(echoTool("log", "better"))
 	soon(t, func() bool { return len(changedTools(m)) == 1 })
-	store.Fail(errors.New("no disk"))
+	doc.Fail(errors.New("no disk"))
 	assert.EqualError(t, m.Accept("git", "log", changedTools(m)[0].Is), "mcphybrid: accept: storing the known tools: no disk")
 	assert.Empty(t, changedTools(m), "as long as the Manager lives")
 }
@@ -357,13 +359,13 @@ func TestRenamedToolIsHeld(t *testing.T) {
 // away nothing but that definition.
 func TestAcceptElsewhereKeepsToolsOfTheHost(t *testing.T) {
 	t.Parallel()
-	store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
+	doc := store.File(filepath.Join(t.TempDir(), "trust.json"))
 	old, next := echoTool("log", "good"), echoTool("log", "better")
 	here := changing(old)
-	a, _ := newTestManager(t, &Options{TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: here}}})
+	a, _ := newTestManager(t, &Options{TrustStore: doc, Servers: []ServerConfig{{Name: "git", InProcess: here}}})
 	require.NoError(t, a.AddTools("mine", echoTool("clock", "Tells the time")))
 
-	b, _ := newTestManager(t, &Options{TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: changing(next)}}})
+	b, _ := newTestManager(t, &Options{TrustStore: doc, Servers: []ServerConfig{{Name: "git", InProcess: changing(next)}}})
 	require.Len(t, changedTools(b), 1)
 	require.NoError(t, b.Accept("git", "log", changedTools(b)[0].Is))
 
@@ -378,9 +380,9 @@ func TestAcceptElsewhereKeepsToolsOfTheHost(t *testing.T) {
 func TestRefreshTrust(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []TrustPolicy{TrustQuarantine, TrustApprove} {
-		store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
+		doc := store.File(filepath.Join(t.TempDir(), "trust.json"))
 		start := func(tools ...mcpserver.ServerTool) *Manager {
-			m, _ := newTestManager(t, &Options{Trust: policy, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: changing(tools...)}}})
+			m, _ := newTestManager(t, &Options{Trust: policy, TrustStore: doc, Servers: []ServerConfig{{Name: "git", InProcess: changing(tools...)}}})
 			return m
 		}
 		start(echoTool("log", "good")).Close()
@@ -388,38 +390,38 @@ func TestRefreshTrust(t *testing.T) {
 		closed := start(echoTool("log", "better"), echoTool("push", "new"))
 		require.NoError(t, closed.Close())
 		require.Len(t, changedTools(a), 2)
-		require.NoError(t, a.RefreshTrust())
+		require.NoError(t, a.Refresh())
 		require.Len(t, changedTools(a), 2, "nobody has accepted anything")
 		for _, e := range changedTools(b) {
 			require.NoError(t, b.Accept("git", e.Tool, e.Is))
 		}
-		require.NoError(t, a.RefreshTrust())
+		require.NoError(t, a.Refresh())
 		assert.Empty(t, changedTools(a))
 		assert.ElementsMatch(t, []string{"mcp_git__log", "mcp_git__push"}, toolNames(a.InlineTools()))
-		assert.EqualError(t, closed.RefreshTrust(), "mcphybrid: the manager is closed")
+		assert.EqualError(t, closed.Refresh(), "mcphybrid: the manager is closed")
 	}
 
 	broken := &mcptest.Store{}
 	m, _ := newTestManager(t, &Options{TrustStore: broken, Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
 	broken.Err = errors.New("no disk")
 	require.NoError(t, m.AddServer(t.Context(), serving("late", echoTool("x", ""))))
-	assert.ErrorContains(t, m.RefreshTrust(), "no disk")
+	assert.ErrorContains(t, m.Refresh(), "no disk")
 	broken.Err = nil
-	require.NoError(t, m.RefreshTrust())
+	require.NoError(t, m.Refresh())
 	stored, _ := broken.Load()
 	assert.Contains(t, string(stored), `"late"`, "what could not be stored is, once it can be")
 	assert.Contains(t, toolNames(m.InlineTools()), "mcp_git__log")
 	m, _ = newTestManager(t, &Options{Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
-	assert.NoError(t, m.RefreshTrust())
+	assert.NoError(t, m.Refresh())
 }
 
 // With TrustApprove, the first list of a server is trusted, whatever other replicas
 // accept before.
 func TestAcceptElsewhereBeforeTheFirstList(t *testing.T) {
 	t.Parallel()
-	store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
-	a, _ := newTestManager(t, &Options{Trust: TrustApprove, TrustStore: store, Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
-	b, _ := newTestManager(t, &Options{Trust: TrustApprove, TrustStore: store, Servers: []ServerConfig{serving("git", echoTool("log", "better"))}})
+	doc := store.File(filepath.Join(t.TempDir(), "trust.json"))
+	a, _ := newTestManager(t, &Options{Trust: TrustApprove, TrustStore: doc, Servers: []ServerConfig{serving("git", echoTool("log", "good"))}})
+	b, _ := newTestManager(t, &Options{Trust: TrustApprove, TrustStore: doc, Servers: []ServerConfig{serving("git", echoTool("log", "better"))}})
 	require.NoError(t, b.Accept("git", "log", changedTools(b)[0].Is))
 
 	late := serving("late", echoTool("x", "fine"))
@@ -438,9 +440,9 @@ func TestAcceptElsewhereBeforeTheFirstList(t *testing.T) {
 // What one replica knows of a change is not lost since another one saves.
 func TestQuarantineSurvivesTheOtherReplica(t *testing.T) {
 	t.Parallel()
-	store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
+	doc := store.File(filepath.Join(t.TempDir(), "trust.json"))
 	start := func(description, name string) *Manager {
-		m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: store, Servers: []ServerConfig{{Name: "git", InProcess: changing(echoTool(name, description))}}})
+		m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: doc, Servers: []ServerConfig{{Name: "git", InProcess: changing(echoTool(name, description))}}})
 		return m
 	}
 	a, b := start("good", "log"), start("good", "log")
@@ -473,7 +475,7 @@ func TestAcceptBeyondTheLimit(t *testing.T) {
 // also after a restart, and also if the server was not ready when the rest was stored.
 func TestEmptyFirstListIsRemembered(t *testing.T) {
 	t.Parallel()
-	store := FileStore(filepath.Join(t.TempDir(), "trust.json"))
+	doc := store.File(filepath.Join(t.TempDir(), "trust.json"))
 	empty, full := mcpserver.NewMCPServer("empty", "1", mcpserver.WithToolCapabilities(true)), mcpserver.NewMCPServer("full", "1", mcpserver.WithResourceCapabilities(false, true))
 	full.AddTools(echoTool("log", "good"))
 	var ready atomic.Bool
@@ -489,7 +491,7 @@ func TestEmptyFirstListIsRemembered(t *testing.T) {
 	}
 	servers := []ServerConfig{{Name: "empty", URL: at(empty)}, {Name: "full", URL: at(full)}}
 	start := func(policy TrustPolicy, servers []ServerConfig) (*Manager, error) {
-		m := NewManager(&Options{Trust: policy, TrustStore: store, Servers: servers, Limits: ServerLimits{Reconnect: time.Millisecond}})
+		m := NewManager(&Options{Trust: policy, TrustStore: doc, Servers: servers, Limits: ServerLimits{Reconnect: time.Millisecond}})
 		t.Cleanup(func() { m.Close() })
 		return m, m.Start(t.Context())
 	}
@@ -528,7 +530,7 @@ func TestAcceptAfterAFastClock(t *testing.T) {
 	for _, known := range []bool{true, false} { // to the Manager, when it accepts
 		file := filepath.Join(t.TempDir(), "trust.json")
 		start := func(description string) *Manager {
-			m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: FileStore(file), Servers: []ServerConfig{{Name: "git", InProcess: changing(echoTool("log", description))}}})
+			m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: store.File(file), Servers: []ServerConfig{{Name: "git", InProcess: changing(echoTool("log", description))}}})
 			return m
 		}
 		start("good").Close()
@@ -541,7 +543,7 @@ func TestAcceptAfterAFastClock(t *testing.T) {
 		require.NotEqual(t, string(data), fast)
 		require.NoError(t, os.WriteFile(file, []byte(fast), 0o600))
 		if known {
-			require.NoError(t, m.RefreshTrust())
+			require.NoError(t, m.Refresh())
 		}
 		require.NoError(t, m.Accept("git", "log", changedTools(m)[0].Is))
 		assert.Empty(t, changedTools(m), known)
@@ -549,7 +551,7 @@ func TestAcceptAfterAFastClock(t *testing.T) {
 
 		last := start("last") // it goes by who accepts after that
 		require.NoError(t, last.Accept("git", "log", changedTools(last)[0].Is))
-		require.NoError(t, m.RefreshTrust())
+		require.NoError(t, m.Refresh())
 		assert.Len(t, changedTools(m), 1, known)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"weak"
 
-	"github.com/mcphybrid/mcphybrid/internal/provider"
-	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/internal/request"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A Turn is what the next request to the model needs of a session. Each request begins
@@ -22,7 +22,7 @@ type Turn struct {
 
 	// Tools are the tools as they were at the beginning. With [ByActivation] alone, those
 	// that came since stand at the end.
-	Tools []ExportedTool
+	Tools []provider.Tool
 
 	// Append are the messages that the host appends to its conversation now, before it
 	// sends the request: elements of the member that has the messages in the format of
@@ -36,7 +36,7 @@ type Turn struct {
 	// user's role, the text says that the user did not write it. Added and Removed are nil
 	// unless the conversation can add tools.
 	News    string
-	Added   []ExportedTool
+	Added   []provider.Tool
 	Removed []string
 
 	// Waiting has the registered names of tools that came after the beginning and that
@@ -62,7 +62,7 @@ type Turn struct {
 	// appended, in the order of the conversation.
 	Inserts []Insert
 
-	form  *provider.Form
+	form  *request.Form
 	first int // how many of Tools were there at the beginning
 }
 
@@ -82,16 +82,12 @@ type Insert struct {
 // message. Its messages of the role system stand behind those of the user, before an answer
 // or at the end, and those that meet there are one: it refuses all else.
 func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
-	tools := make([]provider.Tool, len(t.Tools))
-	for i, e := range t.Tools {
-		tools[i] = provider.Tool(e)
-	}
-	return t.form.Body(system+t.System, tools, t.first, messages)
+	return t.form.Body(system+t.System, t.Tools, t.first, messages)
 }
 
 // turns is what a session has told its model by [Session.Turn].
 type turns struct {
-	form *provider.Form
+	form *request.Form
 	base int32 // how many of the items shown are the beginning
 	told int32 // how many items the conversation has, those of the beginning included
 
@@ -162,7 +158,7 @@ func (t turns) removes() bool { return t.begun && t.adds && t.form != nil && t.f
 // Turn fails if the format is unknown or can't do what the session's disclosure needs, if
 // the provider can't take a tool's name, or if there are more tools than it accepts. Then
 // nothing was told.
-func (s *Session) Turn(f Format, model string) (Turn, error) {
+func (s *Session) Turn(f provider.Format, model string) (Turn, error) {
 	return s.nextRequest(f, model, appends)
 }
 
@@ -172,15 +168,15 @@ func (s *Session) Turn(f Format, model string) (Turn, error) {
 // than before, the session takes back what was inserted behind them, and tells it again.
 // What comes while the conversation does not grow, as a window of fixed length, stands behind
 // what was inserted last.
-func (s *Session) TurnAt(f Format, model string, messages int) (Turn, error) {
+func (s *Session) TurnAt(f provider.Format, model string, messages int) (Turn, error) {
 	return s.nextRequest(f, model, max(0, min(messages, math.MaxInt32)))
 }
 
 // appends stands for the end of a conversation that the host keeps.
 const appends = -1
 
-func (s *Session) nextRequest(f Format, model string, at int) (Turn, error) {
-	form, err := provider.Named(string(f))
+func (s *Session) nextRequest(f provider.Format, model string, at int) (Turn, error) {
+	form, err := request.FormOf(f)
 	if err != nil {
 		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
 	}
@@ -222,7 +218,7 @@ type telling struct {
 
 // takeTurn begins the conversation if it has not begun, and takes all that the model was
 // not told yet.
-func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, telling, error) {
+func (s *Session) takeTurn(form *request.Form, model string, at int) ([]shown, telling, error) {
 	complete := true
 	if s.mayBeginBare() {
 		complete = len(s.scope.keeper.known().Missing) == 0
@@ -244,7 +240,7 @@ func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]shown, 
 		return nil, telling{}, err
 	}
 	if s.turns.loads && !form.Searches() {
-		return nil, telling{}, fmt.Errorf("the format %s has no tool_search, with which the conversation began", form.Name())
+		return nil, telling{}, fmt.Errorf("the format %s has no tool_search, with which the conversation began", form.Format())
 	}
 	s.turns.form = form
 	if at != appends {
@@ -300,12 +296,12 @@ func (s *Session) mayBeginBare() bool {
 }
 
 // takes returns an error unless the form can do what a disclosure needs.
-func takes(form *provider.Form, d Disclosure, adds bool) error {
+func takes(form *request.Form, d Disclosure, adds bool) error {
 	switch {
 	case d == ByAddition && !(adds && form.CanAdd()):
-		return fmt.Errorf("the format %s has no tools inside a conversation, which a session by addition needs", form.Name())
+		return fmt.Errorf("the format %s has no tools inside a conversation, which a session by addition needs", form.Format())
 	case d == ByProvider && !form.CanDefer():
-		return fmt.Errorf("the format %s can't defer tools, which a session by provider needs", form.Name())
+		return fmt.Errorf("the format %s can't defer tools, which a session by provider needs", form.Format())
 	}
 	return nil
 }
@@ -313,7 +309,7 @@ func takes(form *provider.Form, d Disclosure, adds bool) error {
 // begin chooses the disclosure and fixes it. What was shown before stays, if the model can
 // go on with it. complete is set if all servers have listed their tools. The caller holds
 // mu, and v is how it sees the session.
-func (s *Session) begin(v *view, form *provider.Form, model string, complete bool) error {
+func (s *Session) begin(v *view, form *request.Form, model string, complete bool) error {
 	d, why := s.asked.disclosure, asAsked
 	bare := false
 	if d == Automatic {
@@ -336,7 +332,7 @@ func (s *Session) begin(v *view, form *provider.Form, model string, complete boo
 
 // choose returns the disclosure that costs least over a whole conversation among those
 // that work with a format and a model. BENCHMARKS has the figures.
-func (v *view) choose(form *provider.Form, model string, complete bool) (d Disclosure, bare bool, why reason) {
+func (v *view) choose(form *request.Form, model string, complete bool) (d Disclosure, bare bool, why reason) {
 	searches := mayUse(v.rights, SearchToolName)
 	switch {
 	case form.Adds(model):
@@ -355,7 +351,7 @@ func (v *view) choose(form *provider.Form, model string, complete bool) (d Discl
 
 // writeTurn writes what was taken. The caller holds no lock: it calls the host's counter
 // of tokens.
-func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Turn, error) {
+func (s *Session) writeTurn(form *request.Form, list []shown, said telling) (Turn, error) {
 	base, news := list[:said.base], list[said.from:]
 	turn := Turn{
 		System: s.textOf(base, said.opening, true, true), Waiting: said.waiting,
@@ -384,7 +380,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 	}
 	turn.News = form.Text(s.newsOf(news), said.adds)
 	if said.at == appends {
-		turn.Append = form.Messages(provider.News{Text: turn.News, Added: toolsOf(turn.Added), Removed: turn.Removed}, said.adds)
+		turn.Append = form.Messages(request.News{Text: turn.News, Added: turn.Added, Removed: turn.Removed}, said.adds)
 		return turn, nil
 	}
 	from := said.base
@@ -395,9 +391,9 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 		if err != nil {
 			return Turn{}, err
 		}
-		n := provider.News{Text: form.Text(s.newsOf(items), said.adds)}
+		n := request.News{Text: form.Text(s.newsOf(items), said.adds)}
 		if said.adds {
-			n.Added, n.Removed = toolsOf(added), takenBack(items, form)
+			n.Added, n.Removed = added, takenBack(items, form)
 		}
 		messages, last := form.Messages(n, said.adds), len(turn.Inserts)-1
 		switch {
@@ -405,7 +401,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 		case last >= 0 && turn.Inserts[last].At == int(in.at) && form.Joins(said.adds):
 			to := &turn.Inserts[last]
 			to.News = strings.Trim(to.News+"\n\n"+n.Text, "\n")
-			to.Messages = provider.Join(append(to.Messages, messages...))
+			to.Messages = request.Join(append(to.Messages, messages...))
 		default:
 			turn.Inserts = append(turn.Inserts, Insert{int(in.at), from - len(items), n.Text, messages})
 		}
@@ -415,7 +411,7 @@ func (s *Session) writeTurn(form *provider.Form, list []shown, said telling) (Tu
 
 // takenBack returns the names of the tools that items take back, if the provider can. A tool
 // that the same items offer was never told of.
-func takenBack(items []shown, form *provider.Form) (names []string) {
+func takenBack(items []shown, form *request.Form) (names []string) {
 	for i, e := range items {
 		offered := func(before shown) bool { return before.isTool() && before.tool == e.tool }
 		if e.place == asRemoved && form.Removes() && !slices.ContainsFunc(items[:i], offered) {
@@ -423,14 +419,6 @@ func takenBack(items []shown, form *provider.Form) (names []string) {
 		}
 	}
 	return names
-}
-
-func toolsOf(exported []ExportedTool) []provider.Tool {
-	var list []provider.Tool
-	for _, e := range exported {
-		list = append(list, provider.Tool(e))
-	}
-	return list
 }
 
 // untell has the next Turn tell the same again.
@@ -477,7 +465,7 @@ func (s *Session) forgetUntold() {
 
 // newsOf returns the text of items that came after the beginning, or "".
 func (s *Session) newsOf(items []shown) string {
-	to := sectionText{heading: words.MoreToolsHeading}
+	to := sectionText{heading: textMoreToolsHeading}
 	s.write(&to, items, true, true)
 	return to.text
 }

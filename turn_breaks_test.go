@@ -10,11 +10,12 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func turnOf(t *testing.T, s *Session, f Format, model string) Turn {
+func turnOf(t *testing.T, s *Session, f provider.Format, model string) Turn {
 	t.Helper()
 	turn, err := s.Turn(f, model)
 	require.NoError(t, err)
@@ -37,7 +38,7 @@ func TestTurnTurnAfterClose(t *testing.T) {
 				defer m.Close()
 				require.NoError(t, m.AddTools("a", manyTools(3)...))
 				s := m.NewSession(nil)
-				turnOf(t, s, FormatOpenAIChat, "")
+				turnOf(t, s, provider.OpenAIChat, "")
 				if what == "manager" {
 					require.NoError(t, m.Close())
 				} else {
@@ -45,9 +46,9 @@ func TestTurnTurnAfterClose(t *testing.T) {
 				}
 				assert.NotPanics(t, func() {
 					if at {
-						_, _ = s.TurnAt(FormatOpenAIChat, "", 3)
+						_, _ = s.TurnAt(provider.OpenAIChat, "", 3)
 					} else {
-						_, _ = s.Turn(FormatOpenAIChat, "")
+						_, _ = s.Turn(provider.OpenAIChat, "")
 					}
 				})
 			})
@@ -74,7 +75,7 @@ func TestTurnTwoFailingTurns(t *testing.T) {
 						mu.Unlock()
 					}
 				}()
-				_, err := s.Turn(FormatOpenAIChat, "")
+				_, err := s.Turn(provider.OpenAIChat, "")
 				assert.Error(t, err)
 			})
 		}
@@ -91,10 +92,10 @@ func TestTurnTwoFailingTurns(t *testing.T) {
 func TestTurnBareLateDeferredWaits(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
-	first := turnOf(t, s, FormatOpenAIChat, "")
+	first := turnOf(t, s, provider.OpenAIChat, "")
 	require.NotContains(t, exportedNames(first.Tools), SearchToolName)
 	require.NoError(t, m.AddTools("late", manyTools(10)...))
-	turn := turnOf(t, s, FormatOpenAIChat, "")
+	turn := turnOf(t, s, provider.OpenAIChat, "")
 	require.NotContains(t, exportedNames(turn.Tools), SearchToolName)
 	for i := range 10 {
 		assert.Contains(t, turn.Waiting, fmt.Sprintf("mcp_late__t%03d", i))
@@ -106,12 +107,12 @@ func TestTurnBareLateDeferredWaits(t *testing.T) {
 func TestTurnByProviderLateTool(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5)}})
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
-	turnOf(t, s, FormatAnthropic, "claude-haiku-4-5")
+	turnOf(t, s, provider.Anthropic, "claude-haiku-4-5")
 	require.NoError(t, m.AddTools("late", echoTool("brew", "Brews tea")))
 	res, err := s.Call(t.Context(), SearchToolName, `{"query":"brew tea"}`)
 	require.NoError(t, err)
 	found := mcp.GetTextFromContent(res.Content[0])
-	turn := turnOf(t, s, FormatAnthropic, "claude-haiku-4-5")
+	turn := turnOf(t, s, provider.Anthropic, "claude-haiku-4-5")
 	names := append(exportedNames(turn.Tools), exportedNames(turn.Added)...)
 	for _, reach := range [][]string{names} {
 		ok := false
@@ -130,7 +131,7 @@ func TestTurnByProviderPage(t *testing.T) {
 		return mcp.NewToolResultText(strings.Repeat("long text ", 500)), nil
 	}}))
 	s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
-	turnOf(t, s, FormatAnthropic, "claude-haiku-4-5")
+	turnOf(t, s, provider.Anthropic, "claude-haiku-4-5")
 	res, err := s.Call(t.Context(), "mcp_long__long", nil)
 	require.NoError(t, err)
 	assert.NotContains(t, mcp.GetTextFromContent(res.Content[0]), PageToolName)
@@ -142,12 +143,12 @@ func TestTurnTruncatedStateKeepsTheBridge(t *testing.T) {
 	opts := &Options{Inline: InlineOptions{Max: 10}, MaxState: 2500, Servers: []ServerConfig{inProcess("a", 30)}}
 	m, _ := newTestManager(t, opts)
 	s := m.NewSession(nil)
-	first := turnOf(t, s, FormatOpenAIChat, "")
+	first := turnOf(t, s, provider.OpenAIChat, "")
 	require.Contains(t, exportedNames(first.Tools), CallToolName)
 	r, changed, err := m.RestoreSession(s.Save(), nil)
 	require.NoError(t, err)
 	assert.Contains(t, changed, "MaxState", "another beginning is reported")
-	turn := turnOf(t, r, FormatOpenAIChat, "")
+	turn := turnOf(t, r, provider.OpenAIChat, "")
 	assert.Subset(t, exportedNames(turn.Tools), []string{SearchToolName, CallToolName}, "list: %q, waiting: %q, news: %q", exportedNames(turn.Tools), turn.Waiting, turn.News)
 }
 
@@ -157,9 +158,9 @@ func TestTurnBridgeDenied(t *testing.T) {
 		t.Run(deny, func(t *testing.T) {
 			m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 3)}})
 			s := m.NewSession(&SessionOptions{Disclosure: ByBridge, Access: Access{Deny: []string{deny}}})
-			first := turnOf(t, s, FormatOpenAIChat, "")
+			first := turnOf(t, s, provider.OpenAIChat, "")
 			require.NoError(t, m.AddTools("late", echoTool("one", "Echoes")))
-			turn := turnOf(t, s, FormatOpenAIChat, "")
+			turn := turnOf(t, s, provider.OpenAIChat, "")
 			assert.True(t, len(turn.Waiting) > 0 || strings.Contains(turn.News, "mcp_late__one"), "list %q, news %q, waiting %q", exportedNames(first.Tools), turn.News, turn.Waiting)
 		})
 	}
@@ -169,18 +170,18 @@ func TestTurnBridgeDenied(t *testing.T) {
 func TestTurnSaveAfterClosedTurn(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	s := m.NewSession(nil)
-	first := turnOf(t, s, FormatOpenAIResponses, "gpt-5.6") // nothing yet
+	first := turnOf(t, s, provider.OpenAIResponses, "gpt-5.6") // nothing yet
 	_ = first
 	require.NoError(t, m.AddTools("a", manyTools(3)...))
-	told := turnOf(t, s, FormatOpenAIResponses, "gpt-5.6")
+	told := turnOf(t, s, provider.OpenAIResponses, "gpt-5.6")
 	require.NotNil(t, told.Append)
 	require.NoError(t, m.Close())
-	_, _ = s.Turn(FormatOpenAIResponses, "gpt-5.6")
+	_, _ = s.Turn(provider.OpenAIResponses, "gpt-5.6")
 	m2, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
 	require.NoError(t, m2.AddTools("a", manyTools(3)...))
 	r, _, err := m2.RestoreSession(s.Save(), nil)
 	require.NoError(t, err)
-	assert.Nil(t, turnOf(t, r, FormatOpenAIResponses, "gpt-5.6").Append, "each is given once")
+	assert.Nil(t, turnOf(t, r, provider.OpenAIResponses, "gpt-5.6").Append, "each is given once")
 }
 
 // A first Turn that fails tells nothing, and so drops nothing that was shown.
@@ -191,7 +192,7 @@ func TestTurnFailedFirstTurnKeepsWhatWasShown(t *testing.T) {
 	before := toolNames(s.Tools())
 	require.NoError(t, m.AddTools("b", manyTools(1)...))
 	m.RemoveServer("a")
-	_, err := s.Turn(FormatOpenAIChat, "")
+	_, err := s.Turn(provider.OpenAIChat, "")
 	require.Error(t, err)
 	assert.Equal(t, before, toolNames(s.Tools())[:len(before)])
 }
@@ -202,11 +203,11 @@ func TestTurnUserToolSearchAddsTwice(t *testing.T) {
 	u, err := m.NewUser("ann", nil)
 	require.NoError(t, err)
 	s := u.NewSession(&SessionOptions{Disclosure: ByProvider})
-	turnOf(t, s, FormatOpenAIResponses, "gpt-5.6")
+	turnOf(t, s, provider.OpenAIResponses, "gpt-5.6")
 	answer, err := s.AnswerToolSearch(t.Context(), json.RawMessage(`{"type":"tool_search_call","execution":"client","arguments":{"query":"select:mcp_a__tool_003"}}`))
 	require.NoError(t, err)
 	require.Contains(t, string(answer), `"mcp_a__tool_003"`)
-	assert.Empty(t, exportedNames(turnOf(t, s, FormatOpenAIResponses, "gpt-5.6").Added), "the answer has it")
+	assert.Empty(t, exportedNames(turnOf(t, s, provider.OpenAIResponses, "gpt-5.6").Added), "the answer has it")
 }
 
 // A bare conversation gets a late tool that a rule summarizes.
@@ -216,9 +217,9 @@ func TestTurnBareIntentRevealsDeferred(t *testing.T) {
 		{Name: "brief", Patterns: []string{"*_001"}, Action: RuleSummarize},
 	}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(&SessionOptions{Intent: "a"})
-	turnOf(t, s, FormatOpenAIChat, "")
+	turnOf(t, s, provider.OpenAIChat, "")
 	s.SetIntent("b")
-	turn := turnOf(t, s, FormatOpenAIChat, "")
+	turn := turnOf(t, s, provider.OpenAIChat, "")
 	assert.Contains(t, append(turn.Waiting, exportedNames(turn.Tools)...), "mcp_a__tool_001")
 }
 
@@ -227,15 +228,15 @@ func TestTurnTruncatedByAddition(t *testing.T) {
 	for _, limit := range []int{600, 1500, 2500, 3500} {
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, MaxState: limit, Servers: []ServerConfig{inProcess("a", 30)}})
 		s := m.NewSession(nil)
-		turnOf(t, s, FormatAnthropic, "claude-opus-5-5")
+		turnOf(t, s, provider.Anthropic, "claude-opus-5-5")
 		s.ActivateTools([]string{"mcp_a__tool_011", "mcp_a__tool_012"})
-		turnOf(t, s, FormatAnthropic, "claude-opus-5-5")
+		turnOf(t, s, provider.Anthropic, "claude-opus-5-5")
 		r, _, err := m.RestoreSession(s.Save(), nil)
 		require.NoError(t, err)
-		turn := turnOf(t, r, FormatAnthropic, "claude-opus-5-5")
+		turn := turnOf(t, r, provider.Anthropic, "claude-opus-5-5")
 		all := append(exportedNames(turn.Tools), exportedNames(turn.Added)...)
 		assert.Contains(t, all, SearchToolName, limit)
 		_, _ = r.Call(t.Context(), SearchToolName, `{"query":"select:mcp_a__tool_015"}`)
-		assert.Contains(t, exportedNames(turnOf(t, r, FormatAnthropic, "claude-opus-5-5").Added), "mcp_a__tool_015")
+		assert.Contains(t, exportedNames(turnOf(t, r, provider.Anthropic, "claude-opus-5-5").Added), "mcp_a__tool_015")
 	}
 }

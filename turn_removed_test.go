@@ -6,6 +6,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/require"
 )
 
@@ -22,7 +23,7 @@ func TestTurnCameAndWent(t *testing.T) {
 	add("b")
 	s := m.NewSession(nil)
 	next := func() mcphybrid.Turn {
-		turn, err := s.Turn(mcphybrid.FormatAnthropic, "claude-sonnet-5-5")
+		turn, err := s.Turn(provider.Anthropic, "claude-sonnet-5-5")
 		require.NoError(t, err)
 		return turn
 	}

@@ -1,73 +1,20 @@
 package mcphybrid
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/provider"
-	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
-
-// TokenUsage is what a provider says that one response took, in tokens. [ParseUsage]
-// reads it. A host whose client has it as a type of its own can fill it in.
-type TokenUsage struct {
-	Input   int // all input of the request, with what is Cached and Written
-	Cached  int // the part of Input that was read from the provider's cache
-	Written int // the part of Input that was written to the cache; 0 if the provider does not tell
-	Output  int // with what the model thought
-
-	// Automatic says that the provider writes all input to its cache by itself, and
-	// does not tell what it wrote: so do Gemini, and models of OpenAI whose usage has no
-	// cache_write_tokens. Clear it if the host makes a cache of fixed content instead,
-	// as Gemini's cachedContents.
-	Automatic bool
-
-	// Miss is the provider's own reason why its cache could not be read, such as
-	// "tools_changed", or "". Anthropic gives one to hosts that ask for diagnostics.
-	// The first 100 characters count.
-	Miss string
-
-	left int // as in provider.Usage
-}
-
-// ParseUsage reads what a response took from its JSON: the whole response, or the usage
-// object in it. Of a stream, pass the response that its events add up to, or the last
-// usage object. Other members are not looked at, but for Anthropic's diagnostics.
-//
-// It fails if the format has no usage, as [FormatMCP]; if the response is malformed, has
-// no usage or more than 64 MiB; or if a figure is no whole number from 0 to a billion, or
-// less than its parts. The error names the member.
-func ParseUsage(f Format, response json.RawMessage) (TokenUsage, error) {
-	form, err := provider.Named(string(f))
-	if err != nil {
-		return TokenUsage{}, fmt.Errorf("mcphybrid: %w", err)
-	}
-	u, err := form.Usage(response)
-	if err != nil {
-		return TokenUsage{}, fmt.Errorf("mcphybrid: %w", err)
-	}
-	return TokenUsage{u.Input, u.Cached, u.Written, u.Output, u.Automatic, u.Miss, u.Left}, nil
-}
-
-// bounded returns u with figures that add up, and a reason of one line.
-func (u TokenUsage) bounded() TokenUsage {
-	within := func(n, most int) int { return max(min(n, most), 0) }
-	u.Input, u.Output = within(u.Input, provider.MaxTokens), within(u.Output, provider.MaxTokens)
-	u.Cached = within(u.Cached, u.Input)
-	u.Written = within(u.Written, u.Input-u.Cached)
-	u.Miss = text.Line(u.Miss, provider.MaxMiss)
-	return u
-}
 
 // MeasuredTokens are sums over the requests of a session, as the provider counted
 // them. They stay 0 unless the host or its adapter calls [Session.CountUsage].
 type MeasuredTokens struct {
 	Requests int // calls of CountUsage
-	Input    int // see [TokenUsage]
+	Input    int // see [provider.Usage]
 	Cached   int
 	Written  int
 	Output   int
@@ -75,7 +22,7 @@ type MeasuredTokens struct {
 	Lost     int // input tokens that they could have read from it
 }
 
-func (m *MeasuredTokens) add(u TokenUsage) {
+func (m *MeasuredTokens) add(u provider.Usage) {
 	for _, of := range []struct {
 		sum *int
 		n   int
@@ -116,7 +63,7 @@ var lossTexts = map[LossCause]string{
 // request before it in the session had left there.
 //
 // That had left what it read and wrote, or all of its input if the provider caches by
-// itself (see [TokenUsage.Automatic]) and has read anything in this session. A request
+// itself (see [provider.Usage.Automatic]) and has read anything in this session. A request
 // that has less input can read only so much. It is a loss if more than 1,152 of these
 // tokens were not read: providers cache no prompt below 1,024 tokens, and OpenAI caches
 // in steps of 128. So the first request loses nothing. Nor does any request if the
@@ -129,7 +76,7 @@ type CacheLoss struct {
 	// which the provider's reason does not rule out. The session can't know whether the
 	// host used what it showed, such as the sections.
 	Cause LossCause
-	Miss  string // see [TokenUsage]; "" if the provider gave no reason
+	Miss  string // see [provider.Usage]; "" if the provider gave no reason
 }
 
 // Why says the cause, and the provider's reason, in a line for people.
@@ -249,8 +196,8 @@ func (l *ledger) figures() (MeasuredTokens, int) {
 // Figures that are negative, or greater than what they are a part of, count as the
 // nearest that is possible. A restored session begins with no figures, so its first
 // request loses nothing. A closed session counts nothing.
-func (s *Session) CountUsage(u TokenUsage) {
-	u = u.bounded()
+func (s *Session) CountUsage(u provider.Usage) {
+	u = u.Bounded()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -276,7 +223,7 @@ func (s *Session) CountUsage(u TokenUsage) {
 }
 
 // count adds a request whose head is given, and returns what of the cache it lost.
-func (l *ledger) count(u TokenUsage, h head, now time.Time) (loss CacheLoss, lost bool) {
+func (l *ledger) count(u provider.Usage, h head, now time.Time) (loss CacheLoss, lost bool) {
 	l.sums.add(u)
 	if l.automatic && l.sums.Cached == 0 {
 		l.left = 0 // it caches nothing
@@ -290,8 +237,8 @@ func (l *ledger) count(u TokenUsage, h head, now time.Time) (loss CacheLoss, los
 	l.left = u.Cached + u.Written
 	if u.Automatic {
 		l.left = u.Input
-	} else if u.left > 0 {
-		l.left = u.left
+	} else if u.Left > 0 {
+		l.left = u.Left
 	}
 	l.automatic, l.at, l.head, l.compacted = u.Automatic, now, h, false
 	return loss, lost

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -18,9 +20,9 @@ import (
 // The most used tools are inline, as recorded in earlier runs, until Reorder.
 func TestMostUsedAreInline(t *testing.T) {
 	t.Parallel()
-	store := FileStore(filepath.Join(t.TempDir(), "usage.json"))
+	doc := store.File(filepath.Join(t.TempDir(), "usage.json"))
 	run := func(opts UsageOptions, f func(*Manager)) []string {
-		opts.Store = store
+		opts.Store = doc
 		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Pins: []string{"*_005"}, Usage: &opts, Servers: []ServerConfig{inProcess("a", 6)}})
 		inline := toolNames(m.InlineTools())
 		if f != nil {
@@ -65,8 +67,8 @@ func TestHalfLifeIsChecked(t *testing.T) {
 
 func TestUsageIsCountedByMany(t *testing.T) {
 	t.Parallel()
-	store := new(mcptest.Store)
-	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: store}, Servers: []ServerConfig{inProcess("a", 3)}})
+	doc := new(mcptest.Store)
+	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: doc}, Servers: []ServerConfig{inProcess("a", 3)}})
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -82,7 +84,7 @@ func TestUsageIsCountedByMany(t *testing.T) {
 	var stored struct {
 		Tools map[string]struct{ Count float64 }
 	}
-	require.NoError(t, json.Unmarshal(store.Data, &stored))
+	require.NoError(t, json.Unmarshal(doc.Data, &stored))
 	total := 0.0
 	for _, u := range stored.Tools {
 		total += u.Count
@@ -109,8 +111,8 @@ func TestFailedCallsAreNoUse(t *testing.T) {
 // The record has the system's tools only, not a user's own.
 func TestUsersToolsAreNotRecorded(t *testing.T) {
 	t.Parallel()
-	store := new(mcptest.Store)
-	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: store}, Servers: []ServerConfig{inProcess("a", 2)}})
+	doc := new(mcptest.Store)
+	m, _ := newTestManager(t, &Options{Usage: &UsageOptions{Store: doc}, Servers: []ServerConfig{inProcess("a", 2)}})
 	u := newUser(t, m, "u", nil, echoTool("mine", ""))
 	require.NoError(t, u.Start(t.Context()))
 	for _, name := range []string{"mcp_own__mine", "mcp_a__tool_001"} {
@@ -118,10 +120,10 @@ func TestUsersToolsAreNotRecorded(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, u.Close())
-	assert.NotContains(t, string(store.Data), "mine", "written when the user ends")
+	assert.NotContains(t, string(doc.Data), "mine", "written when the user ends")
 	require.NoError(t, m.Close())
-	assert.Contains(t, string(store.Data), "mcp_a__tool_001")
-	assert.NotContains(t, string(store.Data), "mine")
+	assert.Contains(t, string(doc.Data), "mcp_a__tool_001")
+	assert.NotContains(t, string(doc.Data), "mine")
 }
 
 // The first Turn may begin with another list than the host showed before.
@@ -135,9 +137,9 @@ func TestFirstTurnIsNoCompact(t *testing.T) {
 	}})
 	s := m.NewSession(nil)
 	s.Tools()
-	s.CountUsage(TokenUsage{Input: 5000, Written: 5000})
-	turnOf(t, s, FormatOpenAIChat, "")
-	s.CountUsage(TokenUsage{Input: 5000, Written: 5000})
+	s.CountUsage(provider.Usage{Input: 5000, Written: 5000})
+	turnOf(t, s, provider.OpenAIChat, "")
+	s.CountUsage(provider.Usage{Input: 5000, Written: 5000})
 	require.Len(t, losses, 1)
 	require.Equal(t, LossTools, losses[0].Cause)
 }

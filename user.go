@@ -10,7 +10,11 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/scan"
+	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // A User has servers and tools of its own on top of those of the Manager, the
@@ -82,32 +86,25 @@ func (u *User) AwaitServers(ctx context.Context, state json.RawMessage) error {
 // Servers returns the status of the user's servers: see [Manager.Servers].
 func (u *User) Servers() []ServerStatus { return u.own.Servers() }
 
-// ServerStats returns call figures for the user's servers: see
-// [Manager.ServerStats].
-func (u *User) ServerStats() []ServerStats { return u.own.ServerStats() }
-
 // Problems returns the problems of the user's tools that do not keep them from
 // working: see [Manager.Problems].
 func (u *User) Problems() []error { return u.own.Problems() }
 
 // Marks returns suspicious text in the definitions of the user's tools: see
 // [Manager.Marks].
-func (u *User) Marks() []ToolMarks { return u.own.Marks() }
+func (u *User) Marks() map[string][]scan.Mark { return u.own.Marks() }
 
 // Accept releases a changed tool of the user for use: see [Manager.Accept].
 func (u *User) Accept(server, tool, hash string) error { return u.own.Accept(server, tool, hash) }
 
-// RefreshCache is [Manager.RefreshCache] for [UserOptions.Cache].
-func (u *User) RefreshCache() error { return u.own.RefreshCache() }
-
-// RefreshTrust is [Manager.RefreshTrust] for [UserOptions.TrustStore].
-func (u *User) RefreshTrust() error { return u.own.RefreshTrust() }
+// Refresh is [Manager.Refresh] for the stores of [UserOptions].
+func (u *User) Refresh() error { return u.own.Refresh() }
 
 // Watch is [Manager.Watch] for the user.
 func (u *User) Watch() { u.own.Watch() }
 
 // Snapshot is [Manager.Snapshot] for the user.
-func (u *User) Snapshot(session int) (*Snapshot, error) { return u.own.Snapshot(session) }
+func (u *User) Snapshot(session int) (snapshot.Manager, error) { return u.own.Snapshot(session) }
 
 // Close stops the user's servers and empties the user's sessions. The system and
 // the other users go on. The vectors of the user's tools stay in the
@@ -115,14 +112,14 @@ func (u *User) Snapshot(session int) (*Snapshot, error) { return u.own.Snapshot(
 // call it.
 func (u *User) Close() error { return u.own.Close() }
 
-// The defaults of [UserOptions], as in the published design.
+// The defaults of UserOptions, as in the published design.
 const (
-	DefaultSystemResults = 3
-	DefaultUserResults   = 5
+	defaultSystemResults = 3
+	defaultUserResults   = 5
 )
 
 // UserOptions configure a [User]. The zero value is a user without servers. Users
-// must not share a [Store].
+// must not share a [store.Document].
 type UserOptions struct {
 	// Servers are the user's servers. [User.Start] connects them. They may have
 	// the same names as servers of the system.
@@ -151,9 +148,9 @@ type UserOptions struct {
 	// Cache, TrustStore and VectorCache are the user's [Options.Cache],
 	// [Options.TrustStore] and [SemanticOptions.Cache]. Without them, nothing
 	// is stored.
-	Cache       Store
-	TrustStore  Store
-	VectorCache Store
+	Cache       store.Document
+	TrustStore  store.Document
+	VectorCache store.Document
 
 	// SystemResults is the largest number of the system's tools that a search
 	// finds, and UserResults that of the user's own. Tools that the query names
@@ -161,8 +158,7 @@ type UserOptions struct {
 	// both, which replaces [RankingOptions.Results] and
 	// [JustInTimeOptions.Results] for this user.
 	//
-	// If zero, they default to [DefaultSystemResults] and
-	// [DefaultUserResults]. If negative, there is no such limit, and
+	// If zero, they default to 3 and 5. If negative, there is no such limit, and
 	// [RankingOptions.Results] is used in the sum.
 	SystemResults int
 	UserResults   int
@@ -234,13 +230,13 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		return nil, fmt.Errorf("mcphybrid: user %.100q: %w", id, err)
 	}
 	u := &Manager{system: m, scope: &scope{
-		opts: m.opts, handler: m.handler, indexer: m.indexer, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, validators: m.validators, recorder: m.recorder,
-		below: m.scope, owner: &owner{id}, user: user{id: id, access: rules.Access(o.Access.clone()), most: make(map[*owner]int)},
+		opts: m.opts, handler: m.handler, indexer: m.indexer, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, parts: m.parts, validators: m.validators, recorder: m.recorder,
+		below: m.scope, owner: &owner{id}, user: user{id: id, access: rules.Access(o.Access.Clone()), most: make(map[*owner]int)},
 	}}
-	results := u.limitResults(m.owner, o.SystemResults, DefaultSystemResults) + u.limitResults(u.owner, o.UserResults, DefaultUserResults)
+	results := u.limitResults(m.owner, o.SystemResults, defaultSystemResults) + u.limitResults(u.owner, o.UserResults, defaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry, o.Hooks
-	u.opts.Cache, u.opts.TrustStore = foreign.Guarded(o.Cache, "UserOptions.Cache", maxStoring), foreign.Guarded(o.TrustStore, "UserOptions.TrustStore", maxStoring)
+	u.opts.Cache, u.opts.TrustStore = guard.Document(o.Cache, "UserOptions.Cache", guard.MaxCall), guard.Document(o.TrustStore, "UserOptions.TrustStore", guard.MaxCall)
 	u.opts.Usage = nil // the record is of the system's tools
 	u.opts.Logger = m.opts.Logger.With("user", id)
 	if jit := m.opts.JustInTime; jit != nil {
@@ -248,7 +244,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	}
 	if so := m.opts.Semantic; so != nil {
 		own := *so
-		own.Scope, own.Cache, own.Progress = so.userScope(id), foreign.Guarded(o.VectorCache, "UserOptions.VectorCache", 0), nil
+		own.Scope, own.Cache, own.Progress = so.userScope(id), guard.Document(o.VectorCache, "UserOptions.VectorCache", 0), nil
 		u.opts.Semantic = &own
 	}
 	u.begin(m.life)

@@ -55,7 +55,6 @@ func TestUser(t *testing.T) {
 	assert.Equal(t, all, names(u.Default().InlineTools()))
 	assert.Len(t, reg.List(), 4)
 	sess := u.NewSession(nil)
-	assert.Equal(t, "alice", sess.User())
 	assert.Equal(t, all, names(sess.InlineTools()))
 	res, err := sess.Call(ctx, "mcp_home__lamp", nil)
 	require.NoError(t, err)
@@ -63,9 +62,8 @@ func TestUser(t *testing.T) {
 
 	require.Len(t, u.Servers(), 2)
 	assert.Equal(t, "notes", u.Servers()[0].Name)
-	assert.Len(t, u.ServerStats(), 3, "tools without a connection have figures, too")
 	require.Len(t, u.Marks(), 1)
-	assert.Equal(t, "mcp_mail__send", u.Marks()[0].Tool.Name())
+	assert.Contains(t, u.Marks(), "mcp_mail__send")
 	assert.Empty(t, u.Problems())
 	assert.Error(t, u.Accept("notes", "read_note", "no such hash"))
 
@@ -81,6 +79,8 @@ func TestUser(t *testing.T) {
 	snapshot, err := u.Snapshot(0)
 	require.NoError(t, err)
 	assert.Zero(t, snapshot.Session().Number, "her default session")
+	assert.Len(t, snapshot.Servers(), 3)
+	assert.Equal(t, 1, snapshot.Servers()[2].Figures.Tools, "tools without a connection have figures, too")
 
 	assert.True(t, u.RemoveServer("mail"))
 	assert.False(t, u.RemoveServer("system"), "it is not hers")

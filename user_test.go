@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -58,8 +60,8 @@ func TestSpecD3Scopes(t *testing.T) {
 	require.NoError(t, m.AddTools("sys", errands("system", 30)...))
 	a := newUser(t, m, "a", nil, errands("alice", 30)...)
 	b := newUser(t, m, "b", nil, errands("bob", 30)...)
-	assert.Equal(t, "a", a.NewSession(nil).User())
-	assert.Empty(t, m.Default().User())
+	assert.Equal(t, "a", a.NewSession(nil).scope.user.id)
+	assert.Empty(t, m.Default().scope.user.id)
 
 	whose := func(hits []Hit) (list []string) {
 		for _, h := range hits {
@@ -68,13 +70,13 @@ func TestSpecD3Scopes(t *testing.T) {
 		return list
 	}
 	for _, u := range []*Manager{a, b} {
-		own := u.Default().User()
+		own := u.Default().scope.user.id
 		assert.Equal(t, []string{own, "s", own, "s", own, "s", own, own}, whose(u.Search("errand", 0)))
 		assert.Equal(t, []string{own, "s", own}, whose(u.Search("errand", 3)))
 		assert.Len(t, u.Search("errand", 20), 8)
 		assert.Equal(t, 60, u.Stats().Tools)
 		assert.Equal(t, 30, u.cur.Load().index().Len())
-		assert.Equal(t, []string{"own"}, statNames(u.ServerStats()))
+		assert.Equal(t, []string{"own"}, slices.Sorted(maps.Keys(figuresOf(u))))
 	}
 	assert.Equal(t, []string{"s", "s", "s", "s", "s"}, whose(m.Search("errand", 0)))
 	assert.Empty(t, m.Search("alice", 0))
@@ -109,15 +111,8 @@ func TestSpecD3Scopes(t *testing.T) {
 
 	// ServerLimit applies separately to two servers with the same name.
 	require.NoError(t, a.AddTools("sys", errands("alice", 9)...))
-	hits := a.Default().SearchWith("errand", SearchOptions{ServerLimit: 1, Servers: []string{"sys"}})
+	hits := a.Default().Find(context.Background(), "errand", SearchOptions{ServerLimit: 1, Servers: []string{"sys"}}).Hits
 	assert.Equal(t, []string{"a", "s"}, whose(hits))
-}
-
-func statNames(stats []ServerStats) (list []string) {
-	for _, st := range stats {
-		list = append(list, st.Name)
-	}
-	return list
 }
 
 // SPEC D4: if a name exists in both, the user's tool wins for that user.
@@ -201,9 +196,8 @@ func TestUserServerOfTheSameName(t *testing.T) {
 	_, err := s.Call(t.Context(), "mcp_s__tool_000", nil)
 	require.NoError(t, err)
 	_, _ = s.Call(t.Context(), "mcp_s__own", nil)
-	assert.Equal(t, 1, m.ServerStats()[0].Usage.Calls)
-	assert.Zero(t, m.ServerStats()[0].Usage.Errors)
-	assert.Equal(t, Usage{Calls: 1, Errors: 1}, withoutLatency(a.ServerStats()[0].Usage))
+	assert.Equal(t, snapshot.Usage{Calls: 1}, figuresOf(m)["s"].Usage)
+	assert.Equal(t, snapshot.Usage{Calls: 1, Errors: 1}, figuresOf(a)["s"].Usage)
 
 	// The system's server is down, the user's is not.
 	m.sources[0].server.Close()
@@ -378,9 +372,9 @@ func TestUsersHaveTheSystemsPolicy(t *testing.T) {
 	assert.Len(t, u.InlineTools(), 4)
 	require.NoError(t, m.SetRules(rules))
 	assert.Equal(t, []string{"mcp_shared__y", "mcp_own__z"}, toolNames(u.InlineTools()))
-	assert.Contains(t, u.Default().SkillsSection(), "release")
+	assert.Contains(t, skillsSection(u.Default()), "release")
 	require.NoError(t, m.SetSkills(nil))
-	assert.NotContains(t, u.NewSession(nil).SkillsSection(), "release")
+	assert.NotContains(t, skillsSection(u.NewSession(nil)), "release")
 	require.NoError(t, u.Close())
 	require.NoError(t, check(m))
 }

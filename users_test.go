@@ -19,6 +19,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -132,7 +133,7 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 	case 6:
 		fmt.Fprintln(&b, s.PromptSections(PromptFull))
 	case 7:
-		list, err := s.Export([]Format{FormatMCP, FormatAnthropic, FormatGemini}[r.IntN(3)])
+		list, err := s.Export([]provider.Format{provider.MCP, provider.Anthropic, provider.Gemini}[r.IntN(3)])
 		fmt.Fprintln(&b, err)
 		for _, e := range list {
 			fmt.Fprintln(&b, string(e.JSON), e.Losses)
@@ -144,8 +145,8 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 	case 9:
 		st := s.Stats()
 		st.Usage.Latency = 0
-		fmt.Fprintf(&b, "%+v %v %v\n", st, u.Servers(), s.Explain("send", name))
-		for _, st := range u.ServerStats() {
+		fmt.Fprintf(&b, "%+v %v %+v\n", st, s.Explain("send", name), figuresOf(u))
+		for _, st := range u.Servers() {
 			st.Usage.Latency = 0
 			fmt.Fprintf(&b, "%+v\n", st)
 		}
@@ -155,9 +156,7 @@ func (n *neighborhood) ask(r *rand.Rand, user int) string {
 		}
 	case 11:
 		fmt.Fprintln(&b, u.Problems())
-		for _, m := range u.Marks() {
-			fmt.Fprintln(&b, m.Tool.Name(), m.Marks)
-		}
+		fmt.Fprintln(&b, u.Marks())
 	case 12:
 		state := s.Save()
 		restored, changed, err := u.RestoreSession(state, &SessionOptions{Disclosure: s.asked.disclosure})
@@ -327,7 +326,7 @@ func TestUsersHammer(t *testing.T) {
 	assert.Empty(t, m.users)
 	assert.NoError(t, check(m))
 	calls := 0
-	for _, st := range m.ServerStats() {
+	for _, st := range m.Servers() {
 		calls += st.Usage.Calls
 	}
 	assert.Equal(t, 8*25*2*5, calls, "of the system's tools")

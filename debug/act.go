@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/history"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // An Operated is a [Source] whose servers can be mended. A [mcphybrid.Manager] and a
@@ -84,7 +84,7 @@ type outcomeRow struct {
 	Err  string
 }
 
-func (o *operator) outcomes(snap *mcphybrid.Snapshot) (rows []outcomeRow) {
+func (o *operator) outcomes(snap snapshot.Manager) (rows []outcomeRow) {
 	if o == nil {
 		return nil
 	}

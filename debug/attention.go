@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // A matter is something that a person should look at.
@@ -35,7 +36,7 @@ const (
 
 // matters returns what needs attention, the worst first. Those of equal rank are in
 // registration order.
-func matters(snap *mcphybrid.Snapshot, servers []mcphybrid.ServerSnapshot) (list []matter) {
+func matters(snap snapshot.Manager, servers []snapshot.Server) (list []matter) {
 	for _, s := range servers {
 		if m, ok := serverMatter(s); ok {
 			list = append(list, m)
@@ -53,14 +54,14 @@ func matters(snap *mcphybrid.Snapshot, servers []mcphybrid.ServerSnapshot) (list
 
 // owns reports whether what belongs to user is that of whom the pages are about: the
 // system, or a user.
-func owns(snap *mcphybrid.Snapshot, user mcphybrid.SafeText) bool {
-	return user.String() == snap.User.String()
+func owns(snap snapshot.Manager, user snapshot.Text) bool {
+	return user.String() == snap.User().String()
 }
 
-func serverMatter(s mcphybrid.ServerSnapshot) (m matter, ok bool) {
+func serverMatter(s snapshot.Server) (m matter, ok bool) {
 	m = matter{Class: "bad", Since: s.Since, Next: s.Retry, Server: s.Name}
-	deed, call, state := deed{Do: "restart", Server: s.Name, Label: "Restart"}, "Restart", string(s.State)
-	switch s.State {
+	deed, call, state := deed{Do: "restart", Server: s.Name, Label: "Restart"}, "Restart", s.State
+	switch mcphybrid.State(s.State) {
 	case mcphybrid.StateDown:
 		m.rank = rankDown
 	case mcphybrid.StateUnauthorized:
@@ -80,13 +81,11 @@ func serverMatter(s mcphybrid.ServerSnapshot) (m matter, ok bool) {
 		m.Server = ""
 	}
 	m.Call = fmt.Sprintf("%s.%s(ctx, %q)", owner, call, s.Name)
-	if s.Err != nil {
-		m.Why = s.Err.Error()
-	}
+	m.Why = s.Err
 	return m, true
 }
 
-func changeMatter(snap *mcphybrid.Snapshot, c mcphybrid.ChangeSnapshot) matter {
+func changeMatter(snap snapshot.Manager, c snapshot.Change) matter {
 	owner, server := "mgr", c.Server
 	if !owns(snap, c.User) {
 		owner, server = "user", c.Server+" of user "+c.User.Line(maxName)

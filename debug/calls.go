@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // maxEventTools is how many tools of an event are shown.
@@ -11,7 +12,7 @@ const maxEventTools = 4
 
 // A callRow is a call, a search or another event.
 type callRow struct {
-	mcphybrid.EventSnapshot
+	snapshot.Event
 	Failure string // why it failed, or ""
 	Note    string // what is to be said of it otherwise, or ""
 	Links   []toolLink
@@ -27,15 +28,15 @@ type callsPage struct {
 
 // newCalls returns the newest events of the request's session, if it names one, and of
 // its server.
-func newCalls(snap *mcphybrid.Snapshot, r request) (*callsPage, pager) {
+func newCalls(snap snapshot.Manager, r request) (*callsPage, pager) {
 	events := snap.Events()
 	p := &callsPage{Events: len(events)}
 	for _, e := range events {
-		row := callRow{EventSnapshot: e, Failure: e.ToolError}
-		if e.Err != nil {
-			row.Failure = e.Err.Error()
+		row := callRow{Event: e, Failure: e.ToolError}
+		if e.Err != "" {
+			row.Failure = e.Err
 		}
-		if e.Kind == mcphybrid.EventCacheLost {
+		if e.Kind == string(mcphybrid.EventCacheLost) {
 			row.Note = lossText(e.Loss)
 		}
 		if r.Session > 0 && e.Number != r.Session || r.Server != "" && e.Server != r.Server || r.Failed && row.Failure == "" {

@@ -24,14 +24,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // A Source is the data behind the pages: a [mcphybrid.Manager], or a
 // [mcphybrid.User] with the user's own servers.
 type Source interface {
 	Watch()
-	Snapshot(session int) (*mcphybrid.Snapshot, error)
+	Snapshot(session int) (snapshot.Manager, error)
 }
 
 // Handler returns a handler for pages that show mgr. All pages have one path and
@@ -152,7 +152,7 @@ func (h handler) answer(r *http.Request) (status int, p *page) {
 	}
 	p = &page{Request: request{View: "error"}, At: time.Now(), Error: strings.TrimPrefix(err.Error(), "mcphybrid: ")}
 	if own, err := h.mgr.Snapshot(0); err == nil {
-		p.Closed, p.Error = own.Closed, own.Text(p.Error).String() // the error may repeat a secret from the query
+		p.Closed, p.Error = own.Closed(), own.Text(p.Error).String() // the error may repeat a secret from the query
 	}
 	return status, p
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // maxMatters is how much of what needs attention is on top of the overview.
@@ -12,7 +13,7 @@ const maxMatters = 8
 type overviewPage struct {
 	Matters  []matter // the first
 	Amount   int      // of all matters
-	Stats    mcphybrid.Stats
+	Stats    snapshot.Stats
 	Servers  []serverRow
 	Ready    int // servers that are ready
 	Managed  int // servers with a connection, ready or not
@@ -37,14 +38,14 @@ func (o *overviewPage) Columns() int {
 
 // A serverRow is one server, or a group of tools that need no connection.
 type serverRow struct {
-	mcphybrid.ServerSnapshot
+	snapshot.Server
 	Link string        // name for a link, "" if it can't be in one
 	Mean time.Duration // mean duration of its calls
 	Mend *deed         // or nil
 }
 
 // split separates the servers of users from the others.
-func split(servers []mcphybrid.ServerSnapshot) (system, users []mcphybrid.ServerSnapshot) {
+func split(servers []snapshot.Server) (system, users []snapshot.Server) {
 	for _, s := range servers {
 		if s.User.Line(1) == "" {
 			system = append(system, s)
@@ -55,9 +56,9 @@ func split(servers []mcphybrid.ServerSnapshot) (system, users []mcphybrid.Server
 	return system, users
 }
 
-func serverRows(servers []mcphybrid.ServerSnapshot) (rows []serverRow) {
+func serverRows(servers []snapshot.Server) (rows []serverRow) {
 	for _, s := range servers {
-		row := serverRow{ServerSnapshot: s, Link: s.Name, Mean: mean(s.Figures.Usage)}
+		row := serverRow{Server: s, Link: s.Name, Mean: mean(s.Figures.Usage)}
 		if s.Hidden || s.User.Line(1) != "" {
 			row.Link = ""
 		}
@@ -69,7 +70,7 @@ func serverRows(servers []mcphybrid.ServerSnapshot) (rows []serverRow) {
 	return rows
 }
 
-func newOverview(snap *mcphybrid.Snapshot, page int) (*overviewPage, pager) {
+func newOverview(snap snapshot.Manager, page int) (*overviewPage, pager) {
 	servers := snap.Servers()
 	all := matters(snap, servers)
 	system, users := split(servers)
@@ -87,7 +88,7 @@ func newOverview(snap *mcphybrid.Snapshot, page int) (*overviewPage, pager) {
 		if s.State != "" {
 			o.Managed++
 		}
-		if s.State == mcphybrid.StateReady {
+		if s.State == string(mcphybrid.StateReady) {
 			o.Ready++
 		}
 		if _, ok := serverMatter(s); ok {
@@ -100,4 +101,4 @@ func newOverview(snap *mcphybrid.Snapshot, page int) (*overviewPage, pager) {
 	return o, pages
 }
 
-func mean(u mcphybrid.Usage) time.Duration { return u.Latency / time.Duration(max(u.Calls, 1)) }
+func mean(u snapshot.Usage) time.Duration { return u.Latency / time.Duration(max(u.Calls, 1)) }

@@ -84,7 +84,7 @@ func (h handler) page(ctx context.Context, r request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &page{Request: r, At: time.Now(), Closed: snap.Closed, Buttons: h.operator != nil, Done: h.operator.outcomes(snap)}
+	p := &page{Request: r, At: time.Now(), Closed: snap.Closed(), Buttons: h.operator != nil, Done: h.operator.outcomes(snap)}
 	p.Request.Deed = deed{}
 	p.Request.Query, p.Request.Server, p.Request.Name = snap.Text(r.Query).Line(maxQueryText), snap.Text(r.Server).Line(maxName), snap.Text(r.Name).Line(maxName)
 	switch r.View {

@@ -23,6 +23,8 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/debug"
+	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -165,7 +167,7 @@ func TestPageCalls(t *testing.T) {
 	soon(t, func() bool { // else word of a server that is ready may come between the calls
 		snap, err := mgr.Snapshot(0)
 		require.NoError(t, err)
-		ready := slices.DeleteFunc(snap.Events(), func(e mcphybrid.EventSnapshot) bool { return e.State != mcphybrid.StateReady })
+		ready := slices.DeleteFunc(snap.Events(), func(e snapshot.Event) bool { return e.State != string(mcphybrid.StateReady) })
 		return len(ready) == 2
 	})
 	assert.NotContains(t, pageText(t, h, "view=calls"), "tool_001")
@@ -530,10 +532,10 @@ func TestPageConcurrently(t *testing.T) {
 	assert.EqualValues(t, 60, pages.Load())
 	snap, err := mgr.Snapshot(0)
 	require.NoError(t, err)
-	events := slices.DeleteFunc(snap.Events(), func(e mcphybrid.EventSnapshot) bool { return e.Number < 0 })
+	events := slices.DeleteFunc(snap.Events(), func(e snapshot.Event) bool { return e.Number < 0 })
 	assert.Len(t, events, 200)
 	for _, e := range events {
-		assert.NoError(t, e.Err)
+		assert.Empty(t, e.Err)
 		assert.Regexp(t, "^worker [0-3]$", e.Label)
 	}
 	assert.Empty(t, ask(h, "view=attention").Header().Get("Allow"))
@@ -565,7 +567,7 @@ func TestPageUsage(t *testing.T) {
 	assert.Contains(t, pageText(t, h, "view=session"), "Tokens that the provider counted None: the host does not call Session.CountUsage.")
 	s := mgr.NewSession(&mcphybrid.SessionOptions{Label: "ticket 7"})
 	count := func(response string) {
-		u, err := mcphybrid.ParseUsage(mcphybrid.FormatAnthropic, []byte(response))
+		u, err := provider.ParseUsage(provider.Anthropic, []byte(response))
 		require.NoError(t, err)
 		s.CountUsage(u)
 	}

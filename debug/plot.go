@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // A plot draws samples in a box 1000 wide and 200 high. The page stretches the box,
@@ -14,7 +14,7 @@ type plot struct {
 	Sent, Saved string // SVG paths of the two areas; Saved lies on top of Sent
 	Top         int    // tokens at the upper edge
 	From, To    time.Time
-	Last        mcphybrid.Sample
+	Last        snapshot.Sample
 }
 
 // LastSaved returns the tokens saved in the newest sample.
@@ -23,11 +23,11 @@ func (p plot) LastSaved() int { return saved(p.Last) }
 // Share returns the percentage of tokens saved in the newest sample.
 func (p plot) Share() int { return 100 * saved(p.Last) / max(p.Last.All, 1) }
 
-func saved(s mcphybrid.Sample) int { return max(s.All-s.Sent, 0) }
+func saved(s snapshot.Sample) int { return max(s.All-s.Sent, 0) }
 
 // newPlot draws samples, which must be oldest first. It returns nil if there are
 // fewer than two.
-func newPlot(samples []mcphybrid.Sample) *plot {
+func newPlot(samples []snapshot.Sample) *plot {
 	if len(samples) < 2 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func newPlot(samples []mcphybrid.Sample) *plot {
 	}
 	p.Top = roundUp(p.Top)
 	span := max(last.At.Sub(first.At), 1)
-	point := func(s mcphybrid.Sample, tokens int) string {
+	point := func(s snapshot.Sample, tokens int) string {
 		x := 1000 * float64(s.At.Sub(first.At)) / float64(span)
 		return fmt.Sprintf("%.1f,%.1f", x, 200-200*float64(tokens)/float64(p.Top))
 	}

@@ -3,8 +3,8 @@ package debug
 import (
 	"context"
 
-	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/search"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // maxHits is the greatest number of hits shown.
@@ -15,13 +15,13 @@ const maxParts = 60
 
 type searchPage struct {
 	Asked bool // the request has a query
-	Found mcphybrid.SearchSnapshot
+	Found snapshot.Search
 	Hits  []hitRow
 }
 
 type hitRow struct {
 	toolRow
-	Hit mcphybrid.HitSnapshot
+	Hit snapshot.Hit
 	scoreParts
 }
 
@@ -49,16 +49,16 @@ func (p scoreParts) Width(part search.ScorePart) float64 {
 	return max(0, min(100, 100*part.Score / *p.most))
 }
 
-func newSearch(ctx context.Context, snap *mcphybrid.Snapshot, r request) *searchPage {
+func newSearch(ctx context.Context, snap snapshot.Manager, r request) *searchPage {
 	p := new(searchPage)
 	if r.Query == "" {
 		return p
 	}
-	opts := mcphybrid.SearchOptions{Limit: maxHits}
+	q := snapshot.Query{Text: r.Query, Limit: maxHits}
 	if r.Server != "" {
-		opts.Servers = []string{r.Server}
+		q.Servers = []string{r.Server}
 	}
-	p.Asked, p.Found = true, snap.Search(ctx, r.Query, opts)
+	p.Asked, p.Found = true, snap.Search(ctx, q)
 	most := new(float64)
 	for _, hit := range p.Found.Hits[:min(len(p.Found.Hits), maxHits)] {
 		p.Hits = append(p.Hits, hitRow{newRow(hit.Tool), hit, newParts(hit.Explained.Parts, most)})

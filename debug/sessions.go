@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // maxLinked is how many of the newest sessions the events link to.
@@ -16,7 +17,7 @@ const maxActive = 300
 
 // A sessionRow is one session in a list.
 type sessionRow struct {
-	mcphybrid.SessionSnapshot
+	snapshot.Session
 	Mean time.Duration // mean duration of its calls
 }
 
@@ -50,24 +51,24 @@ func (r sessionRow) Estimated() string {
 }
 
 // lossText says what a request lost of the provider's cache and why.
-func lossText(l mcphybrid.CacheLoss) string {
-	return count(l.Tokens) + " tokens: " + l.Why()
+func lossText(l snapshot.Loss) string {
+	return count(l.Tokens) + " tokens: " + mcphybrid.CacheLoss{Cause: mcphybrid.LossCause(l.Cause), Miss: l.Miss}.Why()
 }
 
 // How says how the model reaches deferred tools, and why so.
 func (r sessionRow) How() string {
 	switch {
 	case r.Why != "":
-		return "by " + r.Disclosure.String() + ": " + r.Why
-	case r.Disclosure == mcphybrid.Automatic:
+		return "by " + r.Disclosure + ": " + r.Why
+	case r.Disclosure == mcphybrid.Automatic.String():
 		return "by activation"
 	}
-	return "by " + r.Disclosure.String()
+	return "by " + r.Disclosure
 }
 
-func newSessionRow(s mcphybrid.SessionSnapshot) sessionRow { return sessionRow{s, mean(s.Stats.Usage)} }
+func newSessionRow(s snapshot.Session) sessionRow { return sessionRow{s, mean(s.Stats.Usage)} }
 
-func sessionRows(snap *mcphybrid.Snapshot, page int) (rows []sessionRow, pages pager) {
+func sessionRows(snap snapshot.Manager, page int) (rows []sessionRow, pages pager) {
 	_, total := snap.Sessions(0, 0)
 	pages = newPager(total, page)
 	list, _ := snap.Sessions(pages.first(), pages.To)
@@ -95,7 +96,7 @@ type activeRow struct {
 	Used int // turn of the last use
 }
 
-func newSession(snap *mcphybrid.Snapshot) *sessionPage {
+func newSession(snap snapshot.Manager) *sessionPage {
 	p := &sessionPage{sessionRow: newSessionRow(snap.Session())}
 	for _, l := range p.Losses {
 		p.Lost = append(p.Lost, lossRow{l.At, lossText(l)})

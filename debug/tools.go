@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/scan"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 type toolsPage struct {
@@ -32,10 +33,10 @@ type toolRow struct {
 	Tokens      int
 }
 
-func newTools(snap *mcphybrid.Snapshot, r request) (*toolsPage, pager) {
+func newTools(snap snapshot.Manager, r request) (*toolsPage, pager) {
 	p := &toolsPage{Sorts: sorts}
 	counts := make(map[string]int)
-	servers := make(map[mcphybrid.SafeText]string) // of many tools
+	servers := make(map[snapshot.Text]string) // of many tools
 	var found []foundTool
 	want := strings.ToLower(strings.TrimSpace(r.Query))
 	tools := snap.Tools()
@@ -66,18 +67,18 @@ func newTools(snap *mcphybrid.Snapshot, r request) (*toolsPage, pager) {
 	}
 	found, pages := rowsOf(found, r.Page)
 	for _, f := range found {
-		p.Rows = append(p.Rows, newRow(*f.ToolSnapshot))
+		p.Rows = append(p.Rows, newRow(*f.Tool))
 	}
 	return p, pages
 }
 
 // A foundTool is a tool that passes the filters, without its texts.
 type foundTool struct {
-	*mcphybrid.ToolSnapshot
+	*snapshot.Tool
 	server string
 }
 
-func newRow(t mcphybrid.ToolSnapshot) toolRow {
+func newRow(t snapshot.Tool) toolRow {
 	r := toolRow{
 		Name: t.Name, Link: t.Name, Server: t.Server.Line(maxName), Standing: t.Standing, Reason: t.Reason.String(),
 		Description: cmp.Or(t.Description.Line(maxDescription), t.Title.Line(maxDescription)), Tokens: t.Tokens,
@@ -106,26 +107,26 @@ type toolPage struct {
 	Original, Title string
 	Lines           string // the description
 	Schema          string
-	Marks           []mcphybrid.Mark
+	Marks           []scan.Mark
 	Was, Is         string // hashes of the definition before and after a change
 	Call            string // which accepts the change; "" if there is none
 	Accept          *deed  // the same as a button; nil if that is another one's to do
 }
 
-func newTool(snap *mcphybrid.Snapshot, name string) (*toolPage, error) {
+func newTool(snap snapshot.Manager, name string) (*toolPage, error) {
 	tools := snap.Tools()
-	i := slices.IndexFunc(tools, func(t mcphybrid.ToolSnapshot) bool { return t.Name == name && !t.Hidden })
+	i := slices.IndexFunc(tools, func(t snapshot.Tool) bool { return t.Name == name && !t.Hidden })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no tool %.80q", name)
 	}
 	t := tools[i]
 	p := &toolPage{
 		toolRow: newRow(t), Original: t.Original.Line(maxName), Title: t.Title.Line(maxName),
-		Lines: t.Description.Lines(maxText), Schema: t.Schema(maxText), Marks: t.Marks(),
+		Lines: t.Description.Lines(maxText), Schema: t.Definition.Schema(maxText), Marks: t.Definition.Marks(),
 	}
 	if c := t.Changed; c != nil {
 		p.Was, p.Is = c.Was, c.Is
-		p.Call = changeMatter(snap, mcphybrid.ChangeSnapshot{ChangedError: c, User: t.User}).Call
+		p.Call = changeMatter(snap, *c).Call
 		if owns(snap, t.User) {
 			p.Accept = &deed{Do: "accept", Server: c.Server, Tool: c.Tool, Hash: c.Is, Label: "Accept this definition"}
 		}

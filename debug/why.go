@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/search"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // maxCandidates is how many tools are offered if a name means several.
@@ -30,7 +31,7 @@ type whyPage struct {
 	scoreParts
 }
 
-func newWhy(ctx context.Context, snap *mcphybrid.Snapshot, r request) *whyPage {
+func newWhy(ctx context.Context, snap snapshot.Manager, r request) *whyPage {
 	p := new(whyPage)
 	name := strings.TrimSpace(r.Name)
 	if name == "" {
@@ -55,11 +56,11 @@ func newWhy(ctx context.Context, snap *mcphybrid.Snapshot, r request) *whyPage {
 
 // named returns the tools that a person means by name: the one with that registered
 // name, else those with that name at their servers, else those whose names have it.
-func named(tools []mcphybrid.ToolSnapshot, name string) (list []mcphybrid.ToolSnapshot) {
-	for _, is := range []func(mcphybrid.ToolSnapshot) bool{
-		func(t mcphybrid.ToolSnapshot) bool { return t.Name == name && !t.Hidden },
-		func(t mcphybrid.ToolSnapshot) bool { return t.Original.Line(len(name)+1) == name },
-		func(t mcphybrid.ToolSnapshot) bool {
+func named(tools []snapshot.Tool, name string) (list []snapshot.Tool) {
+	for _, is := range []func(snapshot.Tool) bool{
+		func(t snapshot.Tool) bool { return t.Name == name && !t.Hidden },
+		func(t snapshot.Tool) bool { return t.Original.Line(len(name)+1) == name },
+		func(t snapshot.Tool) bool {
 			return strings.Contains(strings.ToLower(t.Name), strings.ToLower(name))
 		},
 	} {
@@ -75,7 +76,7 @@ func named(tools []mcphybrid.ToolSnapshot, name string) (list []mcphybrid.ToolSn
 	return nil
 }
 
-func (p *whyPage) offer(tools []mcphybrid.ToolSnapshot) {
+func (p *whyPage) offer(tools []snapshot.Tool) {
 	for _, t := range tools[:min(len(tools), maxCandidates)] {
 		p.Candidates = append(p.Candidates, newRow(t))
 	}
@@ -83,9 +84,9 @@ func (p *whyPage) offer(tools []mcphybrid.ToolSnapshot) {
 }
 
 // absent says why there is no tool of that name.
-func (p *whyPage) absent(ctx context.Context, snap *mcphybrid.Snapshot, tools []mcphybrid.ToolSnapshot, name string) {
+func (p *whyPage) absent(ctx context.Context, snap snapshot.Manager, tools []snapshot.Tool, name string) {
 	p.Verdict = "The catalog has no such tool."
-	if refusal := snap.Refusal(name).String(); refusal != "" {
+	if refusal := snap.WhyNot(name).String(); refusal != "" {
 		p.Details = append(p.Details, capital(refusal)+".")
 	}
 	asker := snap.Session().User.String()
@@ -95,16 +96,16 @@ func (p *whyPage) absent(ctx context.Context, snap *mcphybrid.Snapshot, tools []
 		}
 		if m, ok := serverMatter(s); ok && s.Tools == 0 {
 			p.Details = append(p.Details, m.What+" and has not listed its tools: "+m.Why)
-		} else if s.State == mcphybrid.StateConnecting && s.Tools == 0 {
+		} else if s.State == string(mcphybrid.StateConnecting) && s.Tools == 0 {
 			p.Details = append(p.Details, fmt.Sprintf("Server %s is still connecting.", s.Name))
 		}
 		if len(p.Details) == maxCandidates {
 			break
 		}
 	}
-	var like []mcphybrid.ToolSnapshot
-	for _, hit := range snap.Search(ctx, strings.NewReplacer("_", " ", "-", " ", ".", " ", "/", " ").Replace(name), mcphybrid.SearchOptions{By: mcphybrid.ByWords}).Hits {
-		if i := slices.IndexFunc(tools, func(t mcphybrid.ToolSnapshot) bool { return t.Name == hit.Tool.Name }); i >= 0 {
+	var like []snapshot.Tool
+	for _, hit := range snap.Search(ctx, snapshot.Query{Text: strings.NewReplacer("_", " ", "-", " ", ".", " ", "/", " ").Replace(name), ByWords: true}).Hits {
+		if i := slices.IndexFunc(tools, func(t snapshot.Tool) bool { return t.Name == hit.Tool.Name }); i >= 0 {
 			like = append(like, tools[i])
 		}
 	}
@@ -115,7 +116,7 @@ func (p *whyPage) absent(ctx context.Context, snap *mcphybrid.Snapshot, tools []
 }
 
 // judge says how t stands, and whether a search for query finds it.
-func (p *whyPage) judge(ctx context.Context, snap *mcphybrid.Snapshot, t mcphybrid.ToolSnapshot, query string) {
+func (p *whyPage) judge(ctx context.Context, snap snapshot.Manager, t snapshot.Tool, query string) {
 	reason := p.Tool.Reason
 	switch t.Standing {
 	case "hidden":
@@ -135,8 +136,8 @@ func (p *whyPage) judge(ctx context.Context, snap *mcphybrid.Snapshot, t mcphybr
 		}
 	}
 	servers := snap.Servers()
-	serves := func(s mcphybrid.ServerSnapshot) bool {
-		return s.Name == t.Server.Line(maxName) && cmp.Or(s.User.String(), snap.User.String()) == t.User.String()
+	serves := func(s snapshot.Server) bool {
+		return s.Name == t.Server.Line(maxName) && cmp.Or(s.User.String(), snap.User().String()) == t.User.String()
 	}
 	if i := slices.IndexFunc(servers, serves); i >= 0 {
 		if m, ok := serverMatter(servers[i]); ok {
@@ -146,11 +147,11 @@ func (p *whyPage) judge(ctx context.Context, snap *mcphybrid.Snapshot, t mcphybr
 }
 
 // searched says whether a search for query finds t, which is deferred, and why not.
-func (p *whyPage) searched(ctx context.Context, snap *mcphybrid.Snapshot, t mcphybrid.ToolSnapshot, query string) {
-	place := func(found mcphybrid.SearchSnapshot) int {
-		return 1 + slices.IndexFunc(found.Hits, func(h mcphybrid.HitSnapshot) bool { return h.Tool.Name == t.Name })
+func (p *whyPage) searched(ctx context.Context, snap snapshot.Manager, t snapshot.Tool, query string) {
+	place := func(found snapshot.Search) int {
+		return 1 + slices.IndexFunc(found.Hits, func(h snapshot.Hit) bool { return h.Tool.Name == t.Name })
 	}
-	found := snap.Search(ctx, query, mcphybrid.SearchOptions{})
+	found := snap.Search(ctx, snapshot.Query{Text: query})
 	e := snap.Explain(query, t.Name)
 	p.Score = &e
 	p.scoreParts = newParts(e.Parts, new(float64))
@@ -166,7 +167,7 @@ func (p *whyPage) searched(ctx context.Context, snap *mcphybrid.Snapshot, t mcph
 		p.Verdict = "A search does not find it: none of the query's words is in its texts."
 	case e.Score < e.Least:
 		p.Verdict = fmt.Sprintf("A search does not find it: its score of %.3f is below the threshold of %.3f.", e.Score, e.Least)
-	case place(snap.Search(ctx, query, mcphybrid.SearchOptions{ServerLimit: -1})) > 0:
+	case place(snap.Search(ctx, snapshot.Query{Text: query, ServerLimit: -1})) > 0:
 		p.Verdict = "A search does not find it: other tools of its server match better, and the number of hits from one server is limited."
 	case len(found.Hits) > 0:
 		last := found.Hits[len(found.Hits)-1]

@@ -2,10 +2,11 @@ package files
 
 import (
 	_ "embed"
+	"errors"
+	"fmt"
 
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/internal/rulefile"
-	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 //go:embed rules.example.yaml
@@ -22,7 +23,13 @@ func ExampleRules() []mcphybrid.Rule {
 }
 
 // LoadRules reads a rule file: see [ParseRules] for its format.
-func LoadRules(path string) ([]mcphybrid.Rule, error) { return publicRules(rulefile.Load(path)) }
+func LoadRules(path string) ([]mcphybrid.Rule, error) {
+	data, err := readRules(path)
+	if err != nil {
+		return nil, fmt.Errorf("mcphybrid: %s: %w", path, err)
+	}
+	return ParseRules(data, path)
+}
 
 // ParseRules reads rules from the content of a file. The file's name says whether
 // it is YAML (.yaml, .yml) or JSON (.json); errors quote the name. The YAML is
@@ -49,16 +56,17 @@ func LoadRules(path string) ([]mcphybrid.Rule, error) { return publicRules(rulef
 // encoding is wrong, the line and column, counted from 1. For a rule that is
 // where the rule begins.
 func ParseRules(data []byte, name string) ([]mcphybrid.Rule, error) {
-	return publicRules(rulefile.Parse(data, name))
-}
-
-func publicRules(list []rules.Rule, err error) ([]mcphybrid.Rule, error) {
+	root, err := parseRuleTree(data, name)
 	if err != nil {
-		return nil, err
+		return nil, text.Bounded(fmt.Errorf("mcphybrid: %s: %w", name, err))
 	}
-	public := make([]mcphybrid.Rule, 0, len(list))
-	for _, r := range list {
-		public = append(public, mcphybrid.Rule{Name: r.Name, Intent: r.Intent, Priority: r.Priority, Patterns: r.Patterns, Action: mcphybrid.RuleAction(r.Action)})
+	f := ruleFile{name: name}
+	list := f.read(root)
+	if f.more > 0 {
+		f.problems = append(f.problems, fmt.Errorf("mcphybrid: %s: there are %d more problems", name, f.more))
 	}
-	return public, nil
+	if f.problems != nil {
+		return nil, errors.Join(f.problems...)
+	}
+	return list, nil
 }

@@ -1,14 +1,11 @@
 package files
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/internal/skillfile"
-	"github.com/mcphybrid/mcphybrid/internal/skills"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // LoadSkills returns the skills in a folder, in the order of their paths. A skill
@@ -34,22 +31,17 @@ import (
 // than 2,000 folders. If two skills have the same name, it returns the first. The
 // error joins one error for each file that can't be used, with the file, the line
 // and the problem. All other skills are returned along with it.
-func LoadSkills(dir string) ([]mcphybrid.Skill, error) { return loadedSkills(skillfile.Load(dir)) }
+func LoadSkills(dir string) ([]mcphybrid.Skill, error) {
+	dir, err := filepath.Abs(dir) // as it is now
+	if err != nil {
+		return nil, fmt.Errorf("mcphybrid: %w", err)
+	}
+	return loadSkills(folderFS(dir), func(file string) string { return filepath.Join(dir, filepath.FromSlash(file)) })
+}
 
 // LoadSkillsFS is [LoadSkills] for skills in fsys, for example embedded in the
 // program. fsys decides where links lead. It is read again whenever the model
 // loads a skill, so it must stay usable.
-func LoadSkillsFS(fsys fs.FS) ([]mcphybrid.Skill, error) { return loadedSkills(skillfile.LoadFS(fsys)) }
-
-func loadedSkills(read []skills.Skill, problems []error) (list []mcphybrid.Skill, err error) {
-	for _, sk := range read {
-		list = append(list, mcphybrid.Skill(sk))
-	}
-	for i, err := range problems {
-		if duplicate := new(skillfile.DuplicateError); errors.As(err, &duplicate) {
-			err = fmt.Errorf("%w: %w", err, mcphybrid.ErrDuplicate)
-		}
-		problems[i] = text.Bounded(fmt.Errorf("mcphybrid: %w", err))
-	}
-	return list, errors.Join(problems...)
+func LoadSkillsFS(fsys fs.FS) ([]mcphybrid.Skill, error) {
+	return loadSkills(fsys, func(file string) string { return file })
 }

@@ -40,6 +40,9 @@ const (
 
 	// chaosPatience is how long we wait for anything without a deadline.
 	chaosPatience = 60 * time.Second
+
+	// reconnect is the default of ServerLimits.Reconnect.
+	reconnect = 500 * time.Millisecond
 )
 
 // A condition says whether calls of a server, or of one tool, must succeed.
@@ -251,7 +254,7 @@ func (c *chaos) kill(t *testing.T, s *chaosServer, times int) {
 		killed = time.Now()
 		require.NoError(t, syscall.Kill(last.pid, syscall.SIGKILL))
 	}
-	c.back(t, s, killed, killed, mcphybrid.DefaultReconnect)
+	c.back(t, s, killed, killed, reconnect)
 	s.condition.heal()
 }
 
@@ -278,7 +281,7 @@ func (c *chaos) status(s *chaosServer) mcphybrid.ServerStatus {
 // next one if an attempt failed now. It doubles while the server can't be
 // reached.
 func (c *chaos) step(s *chaosServer) time.Duration {
-	return mcphybrid.DefaultReconnect << max(c.status(s).Failures-1, 0)
+	return reconnect << max(c.status(s).Failures-1, 0)
 }
 
 // loaded waits until each server has answered calls under load.
@@ -441,7 +444,7 @@ func TestChaos(t *testing.T) {
 			lost := time.Now()
 			killHTTP()
 			other, killOther := startOther(t, address)
-			c.back(t, victim, lost, time.Now(), mcphybrid.DefaultReconnect)
+			c.back(t, victim, lost, time.Now(), reconnect)
 			victim.condition.heal()
 
 			// The other server's tools are there, and no others.

@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -98,13 +99,13 @@ func addExportTools(t *testing.T, m *mcphybrid.Manager) {
 
 // sdks read an exported tool with the official SDKs.
 var sdks = []struct {
-	format mcphybrid.Format
+	format provider.Format
 	read   func(data []byte) (any, error)
 }{
-	{mcphybrid.FormatOpenAIChat, reads[openai.ChatCompletionToolUnionParam]},
-	{mcphybrid.FormatOpenAIResponses, reads[responses.ToolUnionParam]},
-	{mcphybrid.FormatAnthropic, reads[anthropic.ToolUnionParam]},
-	{mcphybrid.FormatGemini, reads[genai.FunctionDeclaration]},
+	{provider.OpenAIChat, reads[openai.ChatCompletionToolUnionParam]},
+	{provider.OpenAIResponses, reads[responses.ToolUnionParam]},
+	{provider.Anthropic, reads[anthropic.ToolUnionParam]},
+	{provider.Gemini, reads[genai.FunctionDeclaration]},
 }
 
 func reads[T any](data []byte) (any, error) {
@@ -173,7 +174,7 @@ func TestExportFurtherSDKs(t *testing.T) {
 }
 
 // export returns the session's tools. There may be too many for the format.
-func export(t *testing.T, s *mcphybrid.Session, f mcphybrid.Format) []mcphybrid.ExportedTool {
+func export(t *testing.T, s *mcphybrid.Session, f provider.Format) []provider.Tool {
 	t.Helper()
 	tools, err := s.Export(f)
 	if err != nil {
@@ -236,7 +237,7 @@ func deferLoading(v any) bool {
 }
 
 func TestToolReferencesSDK(t *testing.T) {
-	for _, block := range mcphybrid.ToolReferences(mcphybrid.FormatAnthropic, []string{"mcp_a__b", "<c>"}) {
+	for _, block := range provider.ToolReferences(provider.Anthropic, []string{"mcp_a__b", "<c>"}) {
 		v := requireRoundTrip(t, reads[anthropic.ToolResultBlockParamContentUnion], block).(anthropic.ToolResultBlockParamContentUnion)
 		require.NotNil(t, v.OfToolReference)
 		assert.Contains(t, []string{"mcp_a__b", "<c>"}, v.OfToolReference.ToolName)
@@ -261,13 +262,13 @@ func TestExportResultSDKs(t *testing.T) {
 		{StructuredContent: map[string]any{"n": 1}},
 	}
 	contents := []struct {
-		format mcphybrid.Format
+		format provider.Format
 		read   func(data []byte) (any, error)
 		media  int // of the third result, which the SDK has as such
 		count  func(v any) int
 	}{
-		{mcphybrid.FormatOpenAIChat, reads[openai.ChatCompletionToolMessageParamContentUnion], 0, func(any) int { return 0 }},
-		{mcphybrid.FormatOpenAIResponses, reads[responses.ResponseFunctionCallOutputItemListParam], 3, func(v any) (n int) {
+		{provider.OpenAIChat, reads[openai.ChatCompletionToolMessageParamContentUnion], 0, func(any) int { return 0 }},
+		{provider.OpenAIResponses, reads[responses.ResponseFunctionCallOutputItemListParam], 3, func(v any) (n int) {
 			for _, item := range v.(responses.ResponseFunctionCallOutputItemListParam) {
 				if item.OfInputImage != nil || item.OfInputFile != nil {
 					n++
@@ -275,7 +276,7 @@ func TestExportResultSDKs(t *testing.T) {
 			}
 			return n
 		}},
-		{mcphybrid.FormatAnthropic, reads[[]anthropic.ToolResultBlockParamContentUnion], 3, func(v any) (n int) {
+		{provider.Anthropic, reads[[]anthropic.ToolResultBlockParamContentUnion], 3, func(v any) (n int) {
 			for _, block := range v.([]anthropic.ToolResultBlockParamContentUnion) {
 				if block.OfImage != nil || block.OfDocument != nil {
 					n++
@@ -283,12 +284,12 @@ func TestExportResultSDKs(t *testing.T) {
 			}
 			return n
 		}},
-		{mcphybrid.FormatGemini, reads[genai.FunctionResponse], 2, func(v any) int { return len(v.(genai.FunctionResponse).Parts) }},
+		{provider.Gemini, reads[genai.FunctionResponse], 2, func(v any) int { return len(v.(genai.FunctionResponse).Parts) }},
 	}
 	for _, sdk := range contents {
 		t.Run(string(sdk.format), func(t *testing.T) {
 			for i, r := range results {
-				e, err := mcphybrid.ExportResult(r, sdk.format)
+				e, err := provider.ExportResult(r, sdk.format)
 				require.NoError(t, err)
 				v := requireRoundTrip(t, sdk.read, e.JSON)
 				if i == 2 {
@@ -297,7 +298,7 @@ func TestExportResultSDKs(t *testing.T) {
 				for _, part := range e.Media {
 					requireRoundTrip(t, reads[openai.ChatCompletionContentPartUnionParam], part)
 				}
-				assert.Equal(t, i == 2 && sdk.format == mcphybrid.FormatOpenAIChat, len(e.Media) == 2*4)
+				assert.Equal(t, i == 2 && sdk.format == provider.OpenAIChat, len(e.Media) == 2*4)
 			}
 		})
 	}
@@ -318,7 +319,7 @@ func requireRoundTrip(t *testing.T, read func([]byte) (any, error), data json.Ra
 func TestExportSchemas(t *testing.T) {
 	m, arguments := exporting(t)
 	sess := m.NewSession(nil)
-	for _, format := range []mcphybrid.Format{mcphybrid.FormatMCP, mcphybrid.FormatOpenAIChat, mcphybrid.FormatOpenAIResponses, mcphybrid.FormatAnthropic, mcphybrid.FormatGemini} {
+	for _, format := range []provider.Format{provider.MCP, provider.OpenAIChat, provider.OpenAIResponses, provider.Anthropic, provider.Gemini} {
 		t.Run(string(format), func(t *testing.T) {
 			tools := export(t, sess, format)
 			checked := 0

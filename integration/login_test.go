@@ -26,6 +26,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -184,10 +185,10 @@ func browse(ctx context.Context, page string) error {
 type loginHost struct {
 	t testing.TB
 	*mcphybrid.Manager
-	store string
-	pages atomic.Int32 // that were opened
-	mu    sync.Mutex
-	said  bytes.Buffer
+	folder string
+	pages  atomic.Int32 // that were opened
+	mu     sync.Mutex
+	said   bytes.Buffer
 }
 
 func (h *loginHost) Write(p []byte) (int, error) {
@@ -196,10 +197,10 @@ func (h *loginHost) Write(p []byte) (int, error) {
 	return h.said.Write(p)
 }
 
-func newLoginHost(t testing.TB, store string, servers ...mcphybrid.ServerConfig) *loginHost {
-	h := &loginHost{t: t, store: store}
+func newLoginHost(t testing.TB, folder string, servers ...mcphybrid.ServerConfig) *loginHost {
+	h := &loginHost{t: t, folder: folder}
 	h.Manager = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: servers, TokenStore: mcphybrid.FileTokens(store), Limits: mcphybrid.ServerLimits{Reconnect: time.Hour},
+		Servers: servers, TokenStore: store.FileTokens(folder), Limits: mcphybrid.ServerLimits{Reconnect: time.Hour},
 		Logger: slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OpenURL: func(ctx context.Context, page mcphybrid.LoginPage) (string, error) {
 			h.pages.Add(1)
@@ -224,7 +225,7 @@ func (h *loginHost) callTool(name string, args map[string]any) error {
 
 // tokens returns all secrets in the store.
 func (h *loginHost) tokens() (secrets []string) {
-	files, err := filepath.Glob(filepath.Join(h.store, "*.json"))
+	files, err := filepath.Glob(filepath.Join(h.folder, "*.json"))
 	require.NoError(h.t, err)
 	for _, path := range files {
 		data, err := os.ReadFile(path)
@@ -245,11 +246,11 @@ func (h *loginHost) state() mcphybrid.State { return h.Servers()[0].State }
 // secondHost calls a server from another process that shares the store, in a test
 // binary that runs again: see secondHostVariable.
 func TestSecondHost(t *testing.T) {
-	store, address, ok := strings.Cut(os.Getenv(secondHostVariable), "|")
+	folder, address, ok := strings.Cut(os.Getenv(secondHostVariable), "|")
 	if !ok {
 		t.Skip("it is run by TestLoginAtAPublishedAuthority, as another process")
 	}
-	h := newLoginHost(t, store, mcphybrid.ServerConfig{Name: "one", URL: address})
+	h := newLoginHost(t, folder, mcphybrid.ServerConfig{Name: "one", URL: address})
 	defer h.Close()
 	require.NoError(t, h.Start(t.Context()), "no login is needed")
 	for range 20 {
@@ -299,7 +300,7 @@ func TestLoginAtAPublishedAuthority(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	other := exec.CommandContext(t.Context(), self, "-test.run=^TestSecondHost$", "-test.v")
-	other.Env = append(os.Environ(), secondHostVariable+"="+h.store+"|"+one.URL)
+	other.Env = append(os.Environ(), secondHostVariable+"="+h.folder+"|"+one.URL)
 	var out bytes.Buffer
 	other.Stdout, other.Stderr = &out, &out
 	require.NoError(t, other.Start())
@@ -344,7 +345,7 @@ func TestLoginAtAPublishedAuthority(t *testing.T) {
 
 // clients returns the clients in the store.
 func (h *loginHost) clients() (ids []string) {
-	files, _ := filepath.Glob(filepath.Join(h.store, "*.json"))
+	files, _ := filepath.Glob(filepath.Join(h.folder, "*.json"))
 	for _, path := range files {
 		data, err := os.ReadFile(path)
 		require.NoError(h.t, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -25,7 +26,7 @@ type login struct {
 
 // login returns the login at an address, or an empty one.
 func (h *loginHost) login(address string) (found login) {
-	files, err := filepath.Glob(filepath.Join(h.store, "*.json"))
+	files, err := filepath.Glob(filepath.Join(h.folder, "*.json"))
 	require.NoError(h.t, err)
 	for _, path := range files {
 		data, err := os.ReadFile(path)
@@ -115,7 +116,7 @@ func TestClientSecretAtAPublishedAuthority(t *testing.T) {
 	var names atomic.Pointer[string]
 	names.Store(&issuer)
 	p := protectAt(t, &names, "one")
-	h := newLoginHost(t, t.TempDir(), mcphybrid.ServerConfig{Name: "one", URL: p.address, OAuth: &mcphybrid.OAuthConfig{ClientID: "app", ClientSecret: secret}})
+	h := newLoginHost(t, t.TempDir(), mcphybrid.ServerConfig{Name: "one", URL: p.address, OAuth: &config.OAuth{ClientID: "app", ClientSecret: secret}})
 	defer h.Close()
 	require.Error(t, h.Start(t.Context()))
 	require.NoError(t, h.Login(t.Context(), "one"))

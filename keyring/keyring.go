@@ -26,7 +26,7 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
-	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/internal/locks"
 	"github.com/zalando/go-keyring"
 )
 
@@ -42,7 +42,7 @@ type Options struct {
 	Locks string
 }
 
-// A Store is a mcphybrid.TokenStore in the user's keyring. Several processes may share
+// A Store keeps tokens, as a store.Tokens, in the user's keyring. Several processes may share
 // it. A keyring may ask the user before it opens. Update waits for that until its
 // context ends.
 type Store struct {
@@ -89,7 +89,7 @@ const (
 // maxDocument is how many bytes a document may have: more than mcphybrid writes.
 const maxDocument = 128 << 10
 
-// Update implements mcphybrid.TokenStore.
+// Update implements store.Tokens.
 func (s *Store) Update(ctx context.Context, key string, change func(document []byte) ([]byte, error)) error {
 	k, err := s.open(ctx, key)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Store) open(ctx context.Context, key string) (*kept, error) {
 // or if the keyring panics.
 func (s *Store) load(ctx context.Context, key string) (k *kept, err error) {
 	k = &kept{Store: s, item: itemOf(key)}
-	if _, k.unlock, err = login.Lock(ctx, s.locks, s.service+"/"+key); err != nil {
+	if _, k.unlock, err = locks.InFolder(ctx, s.locks, s.service+"/"+key); err != nil {
 		return nil, fmt.Errorf("keyring: %w", err)
 	}
 	loaded := false

@@ -16,12 +16,13 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zalando/go-keyring"
 )
 
-var _ mcphybrid.TokenStore = (*Store)(nil)
+var _ store.Tokens = (*Store)(nil)
 
 // A fake is a keyring with the narrowest limits of all.
 type fake struct {
@@ -86,7 +87,7 @@ func (f *fake) Delete(service, item string) error {
 	return nil
 }
 
-func store(t *testing.T, r ring) *Store {
+func newStore(t *testing.T, r ring) *Store {
 	s, err := New(&Options{Service: strings.Repeat("s", maxName), Locks: filepath.Join(t.TempDir(), "locks")})
 	require.NoError(t, err)
 	s.ring = r
@@ -108,7 +109,7 @@ func write(t *testing.T, s *Store, key string, document []byte) error {
 // Documents of all lengths replace each other and leave nothing behind.
 func TestDocuments(t *testing.T) {
 	f := newFake()
-	s := store(t, f)
+	s := newStore(t, f)
 	long := strings.Repeat("user", 300)
 	for _, n := range []int{1, maxPiece - 1, maxPiece, maxPiece + 1, 65536, maxDocument, 3, 5 * maxPiece, 2 * maxPiece, 4 * maxPiece} {
 		for _, key := range []string{"a", long} {
@@ -151,7 +152,7 @@ func TestCrash(t *testing.T) {
 		for j, to := range documents {
 			for changes := range 10 {
 				f := newFake()
-				s := store(t, f)
+				s := newStore(t, f)
 				require.NoError(t, write(t, s, "k", from))
 				f.left = changes
 				err := write(t, s, "k", to)
@@ -170,7 +171,7 @@ func TestCrash(t *testing.T) {
 	}
 	// Somebody deletes an item, or writes one.
 	f := newFake()
-	s := store(t, f)
+	s := newStore(t, f)
 	for _, spoil := range []func(name string){
 		func(name string) { delete(f.items, name) },
 		func(name string) { f.items[name] = "*a 99999999 x" },
@@ -196,7 +197,7 @@ func TestCrash(t *testing.T) {
 func TestHang(t *testing.T) {
 	f := newFake()
 	f.stuck = make(chan struct{})
-	s := store(t, f)
+	s := newStore(t, f)
 	ctx, cancel := context.WithCancel(t.Context())
 	f.hangs = cancel // once it has the lock
 	err := s.Update(ctx, "k", func([]byte) ([]byte, error) { panic("not called") })
@@ -209,7 +210,7 @@ func TestHang(t *testing.T) {
 // A keyring that panics leaves no lock behind.
 func TestPanic(t *testing.T) {
 	f := newFake()
-	s := store(t, f)
+	s := newStore(t, f)
 	require.NoError(t, write(t, s, "k", []byte("x")))
 	f.panic = true
 	assert.EqualError(t, write(t, s, "k", []byte("y")), "keyring: panic: oops")
@@ -240,7 +241,7 @@ func concurrently(t *testing.T, stores ...*Store) {
 
 func TestConcurrently(t *testing.T) {
 	f := newFake()
-	s := store(t, f)
+	s := newStore(t, f)
 	other := *s
 	concurrently(t, s, &other)
 	assert.Empty(t, f.items)

@@ -3,8 +3,6 @@ package storetest
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -22,16 +20,16 @@ import (
 // RunDocuments runs all tests of documents, each with a name of its own. open opens one
 // with its current content, as another process does. broken opens one whose engine can't
 // be reached.
-func RunDocuments(t *testing.T, open, broken func(t *testing.T, name string) shared.Document) {
+func RunDocuments(t *testing.T, open, broken func(t *testing.T, name string) store.Watched) {
 	for _, test := range []struct {
 		name string
-		run  func(t *testing.T, open func(t *testing.T) shared.Document)
+		run  func(t *testing.T, open func(t *testing.T) store.Watched)
 	}{
 		{"Save", saveDocument}, {"Update", updateDocument}, {"UpdatesAtOnce", updatesAtOnce}, {"Whole", whole}, {"Parts", documentParts}, {"Watch", watch},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			name := fmt.Sprintf("%s/%d", test.name, rand.Uint64())
-			test.run(t, func(t *testing.T) shared.Document { return open(t, name) })
+			test.run(t, func(t *testing.T) store.Watched { return open(t, name) })
 		})
 	}
 	t.Run("Apart", func(t *testing.T) { apart(t, open) })
@@ -51,7 +49,7 @@ func RunDocuments(t *testing.T, open, broken func(t *testing.T, name string) sha
 }
 
 // holds asserts what another process loads. want may be nil.
-func holds(t *testing.T, d shared.Document, want []byte) {
+func holds(t *testing.T, d store.Watched, want []byte) {
 	t.Helper()
 	data, err := d.Load()
 	require.NoError(t, err)
@@ -66,7 +64,7 @@ func someBytes(n int) []byte {
 	return data
 }
 
-func saveDocument(t *testing.T, open func(t *testing.T) shared.Document) {
+func saveDocument(t *testing.T, open func(t *testing.T) store.Watched) {
 	d := open(t)
 	holds(t, d, nil)
 	for _, data := range [][]byte{
@@ -79,7 +77,7 @@ func saveDocument(t *testing.T, open func(t *testing.T) shared.Document) {
 	holds(t, open(t), []byte{})
 }
 
-func updateDocument(t *testing.T, open func(t *testing.T) shared.Document) {
+func updateDocument(t *testing.T, open func(t *testing.T) store.Watched) {
 	d := open(t)
 	update := func(want, next []byte) error {
 		return d.Update(t.Context(), func(data []byte) ([]byte, error) {
@@ -110,7 +108,7 @@ func updateDocument(t *testing.T, open func(t *testing.T) shared.Document) {
 }
 
 // Each of several processes adds something at once, and all of it is there.
-func updatesAtOnce(t *testing.T, open func(t *testing.T) shared.Document) {
+func updatesAtOnce(t *testing.T, open func(t *testing.T) store.Watched) {
 	const n, times = 4, 20
 	var calls atomic.Int64
 	var wg sync.WaitGroup
@@ -138,7 +136,7 @@ func updatesAtOnce(t *testing.T, open func(t *testing.T) shared.Document) {
 }
 
 // Who reads while others write sees one version or another, never parts of two.
-func whole(t *testing.T, open func(t *testing.T) shared.Document) {
+func whole(t *testing.T, open func(t *testing.T) store.Watched) {
 	version := func(n byte) []byte { return bytes.Repeat(append(someBytes(9000+int(n)), n), 70) }
 	require.NoError(t, open(t).Save(version(0)))
 	done := make(chan struct{})
@@ -173,20 +171,17 @@ func whole(t *testing.T, open func(t *testing.T) shared.Document) {
 }
 
 // partKey returns the key of a part.
-func partKey(part string) string {
-	sum := sha256.Sum256([]byte(part))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
+func partKey(part string) string { return store.KeyOf([]byte(part)) }
 
 // documentParts asserts that each document has parts of its own, that are no documents.
-func documentParts(t *testing.T, open func(t *testing.T) shared.Document) {
-	RunParts(t, func(t *testing.T) shared.Parts { return open(t) })
+func documentParts(t *testing.T, open func(t *testing.T) store.Watched) {
+	RunParts(t, func(t *testing.T) store.Parts { return open(t) })
 	holds(t, open(t), nil)
 }
 
 // RunParts runs all tests of parts. open opens it with its current content,
 // as another process does.
-func RunParts(t *testing.T, open func(t *testing.T) shared.Parts) {
+func RunParts(t *testing.T, open func(t *testing.T) store.Parts) {
 	p := open(t)
 	get := func(part string) []byte {
 		t.Helper()
@@ -221,7 +216,7 @@ func RunParts(t *testing.T, open func(t *testing.T) shared.Parts) {
 }
 
 // watching watches d until the test ends. The channel has one value after changes.
-func watching(t *testing.T, d shared.Document) (changed <-chan struct{}) {
+func watching(t *testing.T, d store.Watched) (changed <-chan struct{}) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c, ended := make(chan struct{}, 1), make(chan error, 1)
 	go func() {
@@ -251,7 +246,7 @@ func within(t *testing.T, changed <-chan struct{}, what ...any) time.Duration {
 	return time.Since(begun)
 }
 
-func watch(t *testing.T, open func(t *testing.T) shared.Document) {
+func watch(t *testing.T, open func(t *testing.T) store.Watched) {
 	d := open(t)
 	var watchers []<-chan struct{}
 	for i := range 3 {
@@ -275,8 +270,8 @@ func watch(t *testing.T, open func(t *testing.T) shared.Document) {
 }
 
 // Documents of different names know nothing of each other.
-func apart(t *testing.T, open func(t *testing.T, name string) shared.Document) {
-	names := []string{"a", "a.b", "a.>", "*", "A", "a/b", "日本語", strings.Repeat("x", shared.MaxID)}
+func apart(t *testing.T, open func(t *testing.T, name string) store.Watched) {
+	names := []string{"a", "a.b", "a.>", "*", "A", "a/b", "日本語", strings.Repeat("x", store.MaxID)}
 	other := watching(t, open(t, "other"))
 	within(t, other)
 	for _, name := range names {
@@ -296,7 +291,7 @@ func apart(t *testing.T, open func(t *testing.T, name string) shared.Document) {
 	require.NoError(t, open(t, "other").Save([]byte("x")))
 	within(t, other)
 	silent()
-	for _, name := range []string{"", "\xff", strings.Repeat("x", shared.MaxID+1)} {
+	for _, name := range []string{"", "\xff", strings.Repeat("x", store.MaxID+1)} {
 		d := open(t, name)
 		_, err := d.Load()
 		assert.Error(t, err)

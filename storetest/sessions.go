@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -22,14 +22,14 @@ import (
 type SessionsSubject struct {
 	// Open opens the engine with its current content, as another process does.
 	// RunSessions calls it several times.
-	Open func(t *testing.T) shared.Sessions
+	Open func(t *testing.T) store.Sessions
 
 	// Expiring opens other sessions, without any at first, which expire after some time
 	// of at least a second.
-	Expiring func(t *testing.T, after time.Duration) shared.Sessions
+	Expiring func(t *testing.T, after time.Duration) store.Sessions
 
 	// Broken opens sessions whose engine can't be reached.
-	Broken func(t *testing.T) shared.Sessions
+	Broken func(t *testing.T) store.Sessions
 }
 
 // RunSessions runs all tests, each with ids of its own.
@@ -56,7 +56,7 @@ func RunSessions(t *testing.T, s SessionsSubject) {
 // A conversation is one running test and its id.
 type conversation struct {
 	SessionsSubject
-	sessions shared.Sessions
+	sessions store.Sessions
 	id       string
 }
 
@@ -81,7 +81,7 @@ func (c *conversation) has(t *testing.T, state string, revision uint64) {
 func (c *conversation) hasNone(t *testing.T) {
 	t.Helper()
 	got, revision, err := c.Open(t).Get(t.Context(), c.id)
-	require.ErrorIs(t, err, shared.ErrNotFound)
+	require.ErrorIs(t, err, store.ErrNotFound)
 	require.Empty(t, got)
 	require.Zero(t, revision)
 }
@@ -90,7 +90,7 @@ func (c *conversation) hasNone(t *testing.T) {
 func (c *conversation) conflicts(t *testing.T, state string, revision uint64) {
 	t.Helper()
 	next, err := c.sessions.Put(t.Context(), c.id, []byte(state), revision)
-	require.ErrorIs(t, err, shared.ErrConflict)
+	require.ErrorIs(t, err, store.ErrConflict)
 	require.ErrorContains(t, err, strconv.Quote(c.id))
 	require.Zero(t, next)
 }
@@ -134,7 +134,7 @@ func deleteSession(t *testing.T, c *conversation) {
 	require.NoError(t, del(17))
 	first := c.put(t, "one", 0)
 	second := c.put(t, "two", first)
-	require.ErrorIs(t, del(first), shared.ErrConflict)
+	require.ErrorIs(t, del(first), store.ErrConflict)
 	c.has(t, "two", second)
 	require.NoError(t, del(second))
 	c.hasNone(t)
@@ -142,7 +142,7 @@ func deleteSession(t *testing.T, c *conversation) {
 	c.conflicts(t, "three", second)
 	third := c.put(t, "two", 0)
 	assert.NotContains(t, []uint64{first, second}, third, "a revision names one state")
-	require.ErrorIs(t, del(second), shared.ErrConflict)
+	require.ErrorIs(t, del(second), store.ErrConflict)
 	require.NoError(t, del(0))
 	c.hasNone(t)
 }
@@ -160,18 +160,18 @@ func states(t *testing.T, c *conversation) {
 		revision = c.put(t, state, revision)
 		c.has(t, state, revision)
 	}
-	_, err := c.sessions.Put(t.Context(), c.id, make([]byte, shared.MaxState+1), revision)
-	require.ErrorIs(t, err, shared.ErrTooLarge)
+	_, err := c.sessions.Put(t.Context(), c.id, make([]byte, store.MaxState+1), revision)
+	require.ErrorIs(t, err, store.ErrTooLarge)
 	_, now, err := c.sessions.Get(t.Context(), c.id)
 	require.NoError(t, err)
 	assert.Equal(t, revision, now)
 }
 
 func sessionIDs(t *testing.T, c *conversation) {
-	for _, id := range []string{"", "\x00", "a\x00b", "\xff", strings.Repeat("x", shared.MaxID+1)} {
+	for _, id := range []string{"", "\x00", "a\x00b", "\xff", strings.Repeat("x", store.MaxID+1)} {
 		eachFails(t, t.Context(), c.sessions, id)
 	}
-	valid := []string{" ", ".", "..", "*", ">", "a.b", "a/b", "A.B", "a.>", "%", "'; drop table", "日本語", strings.Repeat("ü", shared.MaxID/2)}
+	valid := []string{" ", ".", "..", "*", ">", "a.b", "a/b", "A.B", "a.>", "%", "'; drop table", "日本語", strings.Repeat("ü", store.MaxID/2)}
 	for i, id := range valid {
 		c.id = id
 		require.NoError(t, c.sessions.Delete(t.Context(), id, 0))
@@ -228,7 +228,7 @@ func list(t *testing.T, c *conversation) {
 // are told.
 func oneWins(t *testing.T, c *conversation) {
 	const n = 8
-	var opened []shared.Sessions
+	var opened []store.Sessions
 	for range n {
 		opened = append(opened, c.Open(t))
 	}
@@ -243,7 +243,7 @@ func oneWins(t *testing.T, c *conversation) {
 				case err == nil:
 					won.Add(1)
 					next.Store(now)
-				case assert.ErrorIs(t, err, shared.ErrConflict):
+				case assert.ErrorIs(t, err, store.ErrConflict):
 					told.Add(1)
 				}
 			})
@@ -265,14 +265,14 @@ func nothingLost(t *testing.T, c *conversation) {
 			for turn := range turns {
 				for {
 					state, revision, err := sessions.Get(t.Context(), c.id)
-					if err != nil && !assert.ErrorIs(t, err, shared.ErrNotFound) {
+					if err != nil && !assert.ErrorIs(t, err, store.ErrNotFound) {
 						return
 					}
 					_, err = sessions.Put(t.Context(), c.id, fmt.Appendf(state, "%d.%d,", i, turn), revision)
 					if err == nil {
 						break
 					}
-					if !assert.ErrorIs(t, err, shared.ErrConflict) {
+					if !assert.ErrorIs(t, err, store.ErrConflict) {
 						return
 					}
 					conflicts.Add(1)
@@ -298,14 +298,14 @@ func nothingLost(t *testing.T, c *conversation) {
 }
 
 // eachFails asserts that each method fails soon, and nothing is put.
-func eachFails(t *testing.T, ctx context.Context, sessions shared.Sessions, id string) {
+func eachFails(t *testing.T, ctx context.Context, sessions store.Sessions, id string) {
 	begun := time.Now()
 	_, _, err := sessions.Get(ctx, id)
 	assert.Error(t, err)
-	assert.NotErrorIs(t, err, shared.ErrNotFound)
+	assert.NotErrorIs(t, err, store.ErrNotFound)
 	_, err = sessions.Put(ctx, id, []byte("x"), 0)
 	assert.Error(t, err)
-	assert.NotErrorIs(t, err, shared.ErrConflict)
+	assert.NotErrorIs(t, err, store.ErrConflict)
 	assert.Error(t, sessions.Delete(ctx, id, 0))
 	assert.Less(t, time.Since(begun), 30*time.Second)
 }
@@ -329,7 +329,7 @@ func sessionContexts(t *testing.T, c *conversation) {
 }
 
 // What is not put for a while expires.
-func expiry(t *testing.T, sessions shared.Sessions) {
+func expiry(t *testing.T, sessions store.Sessions) {
 	put := func(id, state string, revision uint64) uint64 {
 		next, err := sessions.Put(t.Context(), id, []byte(state), revision)
 		assert.NoError(t, err) // not in the test's goroutine
@@ -342,14 +342,14 @@ func expiry(t *testing.T, sessions shared.Sessions) {
 		n++
 		used = put(busy, strconv.Itoa(n), used) // which keeps it
 		_, revision, err := sessions.Get(t.Context(), idle)
-		return err == nil && !assert.Equal(t, left, revision) || errors.Is(err, shared.ErrNotFound)
+		return err == nil && !assert.Equal(t, left, revision) || errors.Is(err, store.ErrNotFound)
 	}, 20*time.Second, 50*time.Millisecond)
 	for id, err := range sessions.List(t.Context()) {
 		require.NoError(t, err)
 		assert.Equal(t, busy, id)
 	}
 	_, err := sessions.Put(t.Context(), idle, []byte("two"), left)
-	assert.ErrorIs(t, err, shared.ErrConflict)
+	assert.ErrorIs(t, err, store.ErrConflict)
 	assert.NotEqual(t, left, put(idle, "two", 0))
 	_, _, err = sessions.Get(t.Context(), busy)
 	assert.NoError(t, err)

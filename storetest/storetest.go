@@ -1,5 +1,5 @@
-// Package storetest has the tests that every [vector.Store], every [shared.Sessions] and
-// every [shared.Document] must pass.
+// Package storetest has the tests that every [vector.Store], every [store.Sessions] and
+// every [store.Watched] must pass.
 package storetest
 
 import (

@@ -11,6 +11,8 @@ import (
 	"math"
 	"sort"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // A Key identifies a vector by its model and text. It is half a SHA-256 sum.
@@ -22,17 +24,7 @@ func KeyOf(model, text string) Key {
 	return Key(sum[:16])
 }
 
-// A CacheStore keeps one blob, the content of a [Cache], between runs of a
-// program. Its methods must be safe for concurrent use.
-type CacheStore interface {
-	// Load returns the data saved last, or nil if there is none yet.
-	Load() ([]byte, error)
-
-	// Save replaces the data. If it returns an error, the old data stays.
-	Save(data []byte) error
-}
-
-// A Cache holds vectors by [Key] and keeps them between runs in a [CacheStore]. It
+// A Cache holds vectors by [Key] and keeps them between runs in a [store.Document]. It
 // is not safe for concurrent use.
 //
 // A vector that is no longer wanted stays for 30 days: its server may only be down.
@@ -43,7 +35,7 @@ type Cache struct {
 	// [LoadCache] sets it to [DefaultTrust].
 	Trust time.Duration
 
-	store   CacheStore // may be nil
+	saved   store.Document // may be nil
 	log     *slog.Logger
 	entries map[Key]cacheEntry
 	print   [32]byte  // fingerprint of the records last sent to a Store
@@ -100,30 +92,30 @@ const cacheKeyBytes = len(Key{}) + 4
 
 var vectorMagic = [8]byte{'m', 'c', 'p', 'v', 'e', 'c', '0', '2'}
 
-// LoadCache returns a cache with the vectors saved in store. If store is nil, the
+// LoadCache returns a cache with the vectors saved in doc. If doc is nil, the
 // cache lives in memory only. If loading fails, LoadCache logs a warning, which names
 // model, and returns an empty cache. log may be nil.
-func LoadCache(store CacheStore, model string, log *slog.Logger) *Cache {
-	c := newCache(store, log)
-	if store == nil {
+func LoadCache(doc store.Document, model string, log *slog.Logger) *Cache {
+	c := newCache(doc, log)
+	if doc == nil {
 		return c
 	}
-	data, err := store.Load()
+	data, err := doc.Load()
 	if err == nil && data != nil {
 		err = c.read(data)
 	}
 	if err != nil {
 		c.log.Warn("vector: stored vectors could not be loaded", "model", model, "error", err)
-		return newCache(store, log)
+		return newCache(doc, log)
 	}
 	return c
 }
 
-func newCache(store CacheStore, log *slog.Logger) *Cache {
+func newCache(doc store.Document, log *slog.Logger) *Cache {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Cache{Trust: DefaultTrust, store: store, log: log, entries: make(map[Key]cacheEntry), limit: maxCacheBytes}
+	return &Cache{Trust: DefaultTrust, saved: doc, log: log, entries: make(map[Key]cacheEntry), limit: maxCacheBytes}
 }
 
 // read takes the vectors from saved data, which it keeps. They are decoded when they
@@ -197,7 +189,7 @@ func (c *Cache) Save(wanted []Key, print [32]byte, inStep bool) error {
 			c.entries[key], c.changed = e, true
 		}
 	}
-	if c.store == nil || !c.changed && (!inStep || c.Fresh(print)) {
+	if c.saved == nil || !c.changed && (!inStep || c.Fresh(print)) {
 		return nil
 	}
 	h := vectorHeader{Magic: vectorMagic}
@@ -206,7 +198,7 @@ func (c *Cache) Save(wanted []Key, print [32]byte, inStep bool) error {
 	}
 	data := c.append(make([]byte, headerBytes), &h, c.ranked(wanted))
 	h.encode(data)
-	if err := c.store.Save(data); err != nil {
+	if err := c.saved.Save(data); err != nil {
 		return fmt.Errorf("keeping the vectors: %w", err)
 	}
 	c.changed = false

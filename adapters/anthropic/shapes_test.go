@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,7 +27,7 @@ func TestShapes(t *testing.T) {
 		s := mgr.NewSession(nil)
 		messages := []json.RawMessage{json.RawMessage(`{"role":"user","content":[{"type":"text","text":"Go."}]}`)}
 		next := func() mcphybrid.Turn {
-			turn, err := s.Turn(mcphybrid.FormatAnthropic, string(model))
+			turn, err := s.Turn(provider.Anthropic, string(model))
 			require.NoError(t, err)
 			messages = append(messages, turn.Append...)
 			return turn

@@ -13,6 +13,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // turns does what the SDK's runner can't do by itself between two requests: it makes calls
@@ -153,7 +154,7 @@ func (t *turns) turn(messages []anthropic.BetaMessageParam) (mcphybrid.Turn, err
 	isAnswer := func(i int) bool { return messages[i].Role == anthropic.BetaMessageParamRoleAssistant }
 	paused := len(messages) > 0 && isAnswer(len(messages)-1)
 	for {
-		turn, err := t.session.TurnAt(mcphybrid.FormatAnthropic, string(t.params.Model), len(messages))
+		turn, err := t.session.TurnAt(provider.Anthropic, string(t.params.Model), len(messages))
 		if err != nil {
 			return turn, err
 		}
@@ -191,7 +192,7 @@ func marked(params *anthropic.BetaToolRunnerParams) bool {
 
 // count tells the session what an answer took, if it says so.
 func (t *turns) count(answer *anthropic.BetaMessage) {
-	if u, err := mcphybrid.ParseUsage(mcphybrid.FormatAnthropic, json.RawMessage(answer.RawJSON())); err == nil {
+	if u, err := provider.ParseUsage(provider.Anthropic, json.RawMessage(answer.RawJSON())); err == nil {
 		t.session.CountUsage(u)
 	}
 }
@@ -290,7 +291,7 @@ func (t *turns) results(ctx context.Context, calls []call, run CallFunc) ([]anth
 				args = heard
 			}
 			res, _ := run(ctx, c.Name, args) // res tells the model of an error
-			exported, err := mcphybrid.ExportResult(res, mcphybrid.FormatAnthropic)
+			exported, err := provider.ExportResult(res, provider.Anthropic)
 			block := anthropic.BetaToolResultBlockParam{ToolUseID: c.ID, IsError: anthropic.Bool(exported.IsError)}
 			if err == nil {
 				err = json.Unmarshal(exported.JSON, &block.Content)

@@ -11,6 +11,7 @@ import (
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // Model returns chat with the tools and the prompt sections of sess, as
@@ -97,7 +98,7 @@ func (h *hybrid) request(in []*schema.Message, opts []model.Option) (request, er
 	if h.sess.Disclosure() == mcphybrid.ByProvider {
 		return request{}, errByProvider
 	}
-	turn, err := h.sess.TurnAt(mcphybrid.FormatOpenAIChat, "", len(in))
+	turn, err := h.sess.TurnAt(provider.OpenAIChat, "", len(in))
 	if err != nil {
 		return request{}, err
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/cloudwego/eino/schema"
 	"github.com/eino-contrib/jsonschema"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	orderedmap "github.com/wk8/go-ordered-map/v2"
 )
 
 // infoOf returns a tool as Eino has it. It is new each time, because models of Eino
 // change what they get: they sort the required parameters.
-func infoOf(t mcphybrid.ExportedTool) (*schema.ToolInfo, error) {
+func infoOf(t provider.Tool) (*schema.ToolInfo, error) {
 	s, err := schemaOf(t.InputSchema)
 	if err != nil {
 		return nil, fmt.Errorf("eino: tool %q: %w", t.Name, err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/cloudwego/eino/schema"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -26,7 +26,7 @@ func TestSchemas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			info, err := infoOf(mcphybrid.ExportedTool{Name: "t", InputSchema: json.RawMessage(raw)})
+			info, err := infoOf(provider.Tool{Name: "t", InputSchema: json.RawMessage(raw)})
 			require.NoError(t, err)
 			s, err := info.ToJSONSchema()
 			require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // ToolsNode returns the configuration of a node that runs the calls of sess. It goes
@@ -64,12 +65,12 @@ func (t *sessionTool) InvokableRun(ctx context.Context, argument *schema.ToolArg
 }
 
 // call makes a call. It fails only if ctx has ended.
-func call(ctx context.Context, sess *mcphybrid.Session, name, arguments string) (mcphybrid.ExportedResult, error) {
+func call(ctx context.Context, sess *mcphybrid.Session, name, arguments string) (provider.Result, error) {
 	res, _ := sess.Call(ctx, name, arguments) // res tells the model of an error
 	if err := ctx.Err(); err != nil {
-		return mcphybrid.ExportedResult{}, err
+		return provider.Result{}, err
 	}
-	return mcphybrid.ExportResult(res, mcphybrid.FormatOpenAIChat)
+	return provider.ExportResult(res, provider.OpenAIChat)
 }
 
 func textPart(text string) schema.ToolOutputPart {

@@ -3,6 +3,7 @@ package eino
 import (
 	"github.com/cloudwego/eino/schema"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A usage is what an answer took, as far as its pieces have said.
@@ -32,5 +33,5 @@ func (u *usage) count(sess *mcphybrid.Session) {
 	if u.TotalTokens >= u.PromptTokens+out+thought { // Gemini counts it apart, OpenAI within
 		out += thought
 	}
-	sess.CountUsage(mcphybrid.TokenUsage{Input: u.PromptTokens, Cached: u.PromptTokenDetails.CachedTokens, Output: out})
+	sess.CountUsage(provider.Usage{Input: u.PromptTokens, Cached: u.PromptTokenDetails.CachedTokens, Output: out})
 }

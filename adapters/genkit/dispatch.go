@@ -7,6 +7,7 @@ import (
 
 	"github.com/firebase/genkit/go/ai"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // Genkit looks up the tools of a generation before its first request, and the generation
@@ -46,7 +47,7 @@ func call(ctx context.Context, sess *mcphybrid.Session, in dispatchedCall) (*ai.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	exported, err := mcphybrid.ExportResult(res, mcphybrid.FormatOpenAIChat)
+	exported, err := provider.ExportResult(res, provider.OpenAIChat)
 	if err != nil {
 		return nil, err
 	}

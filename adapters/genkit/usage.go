@@ -3,6 +3,7 @@ package genkit
 import (
 	"github.com/firebase/genkit/go/ai"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // count tells sess what a response took, if it says so. Genkit does not tell what was written
@@ -17,5 +18,5 @@ func count(sess *mcphybrid.Session, u *ai.GenerationUsage) {
 	} else if u.TotalTokens >= in+out+u.ThoughtsTokens { // Gemini counts thoughts apart, OpenAI within the output
 		out += u.ThoughtsTokens
 	}
-	sess.CountUsage(mcphybrid.TokenUsage{Input: in, Cached: u.CachedContentTokens, Output: out})
+	sess.CountUsage(provider.Usage{Input: in, Cached: u.CachedContentTokens, Output: out})
 }

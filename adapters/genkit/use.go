@@ -10,6 +10,7 @@ import (
 
 	"github.com/firebase/genkit/go/ai"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // Options configure [Use].
@@ -61,7 +62,7 @@ func generate(ctx context.Context, sess *mcphybrid.Session, o Options, p *ai.Mod
 	if sess.Disclosure() == mcphybrid.ByProvider {
 		return nil, errors.New("genkit: a session by provider can't be used here: use another disclosure")
 	}
-	turn, err := sess.TurnAt(mcphybrid.FormatOpenAIChat, "", len(p.Request.Messages))
+	turn, err := sess.TurnAt(provider.OpenAIChat, "", len(p.Request.Messages))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/adapters/gosdk"
 	"github.com/mcphybrid/mcphybrid/adapters/internal/adaptertest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -56,7 +57,7 @@ func TestAddSession(t *testing.T) {
 	s := m.NewSession(nil)
 	res, err := s.Call(t.Context(), "mcp_sdk__greet", `{"name":"Ann"}`)
 	require.NoError(t, err)
-	e, err := mcphybrid.ExportResult(res, mcphybrid.FormatAnthropic)
+	e, err := provider.ExportResult(res, provider.Anthropic)
 	require.NoError(t, err)
 	assert.JSONEq(t, `[{"type":"text","text":"Hello, Ann"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]`, string(e.JSON))
 	_, err = s.Call(t.Context(), "mcp_sdk__greet", `{}`)

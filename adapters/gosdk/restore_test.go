@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/adapters/gosdk"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,7 +35,7 @@ func TestAddedServerIsFoundRefusedAndRestored(t *testing.T) {
 		return m
 	}
 	list := func(s *mcphybrid.Session) (all []string) {
-		exported, err := s.Export(mcphybrid.FormatOpenAIChat)
+		exported, err := s.Export(provider.OpenAIChat)
 		require.NoError(t, err)
 		for _, e := range exported {
 			all = append(all, string(e.JSON))

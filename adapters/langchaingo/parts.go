@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/tmc/langchaingo/llms"
 )
 
@@ -35,7 +36,7 @@ func Request(sess *mcphybrid.Session, messages []llms.MessageContent) ([]llms.Me
 	if sess.Disclosure() == mcphybrid.ByProvider {
 		return nil, nil, errByProvider
 	}
-	turn, err := sess.TurnAt(mcphybrid.FormatOpenAIChat, "", len(messages))
+	turn, err := sess.TurnAt(provider.OpenAIChat, "", len(messages))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,14 +55,14 @@ func Tools(sess *mcphybrid.Session) ([]llms.Tool, error) {
 	if sess.Disclosure() == mcphybrid.ByProvider {
 		return nil, errByProvider
 	}
-	list, err := sess.Export(mcphybrid.FormatOpenAIChat)
+	list, err := sess.Export(provider.OpenAIChat)
 	if err != nil {
 		return nil, err
 	}
 	return toolsOf(list)
 }
 
-func toolsOf(list []mcphybrid.ExportedTool) ([]llms.Tool, error) {
+func toolsOf(list []provider.Tool) ([]llms.Tool, error) {
 	tools := make([]llms.Tool, len(list))
 	for i, t := range list {
 		var schema map[string]any
@@ -149,7 +150,7 @@ func Answer(ctx context.Context, sess *mcphybrid.Session, choice *llms.ContentCh
 	if choice.Content != "" {
 		model.Parts = append(model.Parts, llms.TextPart(choice.Content))
 	}
-	results := make([]mcphybrid.ExportedResult, len(choice.ToolCalls))
+	results := make([]provider.Result, len(choice.ToolCalls))
 	problems := make([]error, len(choice.ToolCalls))
 	var wg sync.WaitGroup
 	for i, c := range choice.ToolCalls {
@@ -159,7 +160,7 @@ func Answer(ctx context.Context, sess *mcphybrid.Session, choice *llms.ContentCh
 		model.Parts = append(model.Parts, c)
 		wg.Go(func() {
 			res, _ := sess.Call(ctx, c.FunctionCall.Name, c.FunctionCall.Arguments) // res tells the model of an error
-			results[i], problems[i] = mcphybrid.ExportResult(res, mcphybrid.FormatOpenAIChat)
+			results[i], problems[i] = provider.ExportResult(res, provider.OpenAIChat)
 		})
 	}
 	wg.Wait()

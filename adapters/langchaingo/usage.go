@@ -1,6 +1,9 @@
 package langchaingo
 
-import "github.com/mcphybrid/mcphybrid"
+import (
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
+)
 
 // count tells sess what an answer took, if its GenerationInfo says so under one of the names
 // that the models of LangChainGo use.
@@ -16,7 +19,7 @@ func count(sess *mcphybrid.Session, info map[string]any) {
 		}
 		return 0
 	}
-	u := mcphybrid.TokenUsage{
+	u := provider.Usage{
 		Input:   tokens("PromptTokens", "input_tokens"), // with what is cached
 		Cached:  tokens("PromptCachedTokens", "CacheReadInputTokens"),
 		Written: tokens("CacheCreationInputTokens"),

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 )
@@ -47,7 +48,7 @@ type Chat struct {
 // chat completions defer no tools, and openai-go's messages can't hold the references of
 // endpoints that do.
 func NewChat(client *openai.Client, s *mcphybrid.Session, params openai.ChatCompletionNewParams) *Chat {
-	return &Chat{Params: params, Call: s.Call, client: client, tools: toolset{s, mcphybrid.FormatOpenAIChat}}
+	return &Chat{Params: params, Call: s.Call, client: client, tools: toolset{s, provider.OpenAIChat}}
 }
 
 // Run adds messages to the conversation and makes the model's calls until it answers

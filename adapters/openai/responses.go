@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
@@ -49,7 +50,7 @@ type Responses struct {
 // NewResponses returns a conversation with the tools of s. If s is ByProvider, these have
 // OpenAI's tool_search, whose searches the session answers.
 func NewResponses(client *openai.Client, s *mcphybrid.Session, params responses.ResponseNewParams) *Responses {
-	return &Responses{Params: params, Call: s.Call, client: client, tools: toolset{s, mcphybrid.FormatOpenAIResponses}}
+	return &Responses{Params: params, Call: s.Call, client: client, tools: toolset{s, provider.OpenAIResponses}}
 }
 
 // Run adds items to the conversation and makes the model's calls until it answers without

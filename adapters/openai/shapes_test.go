@@ -7,6 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/stretchr/testify/require"
@@ -16,12 +17,12 @@ import (
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		format mcphybrid.Format
+		format provider.Format
 		model  string
 	}{
-		{mcphybrid.FormatOpenAIResponses, "gpt-5.6"},
-		{mcphybrid.FormatOpenAIResponses, "gpt-5"},
-		{mcphybrid.FormatOpenAIChat, "gpt-4.1"},
+		{provider.OpenAIResponses, "gpt-5.6"},
+		{provider.OpenAIResponses, "gpt-5"},
+		{provider.OpenAIChat, "gpt-4.1"},
 	} {
 		mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1}})
 		defer mgr.Close()
@@ -50,7 +51,7 @@ func TestBodies(t *testing.T) {
 			param    func() any
 		}{
 			{body["tools"], func() any {
-				if test.format == mcphybrid.FormatOpenAIChat {
+				if test.format == provider.OpenAIChat {
 					return new(openai.ChatCompletionToolUnionParam)
 				}
 				return new(responses.ToolUnionParam)

@@ -9,12 +9,13 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A toolset is a session as one of the APIs takes its tools.
 type toolset struct {
 	session *mcphybrid.Session
-	format  mcphybrid.Format
+	format  provider.Format
 }
 
 // DefaultMaxRequests is how many requests a run makes at most.
@@ -60,21 +61,21 @@ func (r *run) takeBack(t toolset) {
 
 // count tells the session what an answer took, if its usage says so.
 func (t toolset) count(usage string) {
-	if u, err := mcphybrid.ParseUsage(t.format, json.RawMessage(usage)); err == nil {
+	if u, err := provider.ParseUsage(t.format, json.RawMessage(usage)); err == nil {
 		t.session.CountUsage(u)
 	}
 }
 
 // results makes calls by run, at once, and returns their results in the same order. It fails
 // if ctx ends, or if a result can't be written.
-func (t toolset) results(ctx context.Context, calls []call, run CallFunc) ([]mcphybrid.ExportedResult, error) {
-	results := make([]mcphybrid.ExportedResult, len(calls))
+func (t toolset) results(ctx context.Context, calls []call, run CallFunc) ([]provider.Result, error) {
+	results := make([]provider.Result, len(calls))
 	problems := make([]error, len(calls))
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		wg.Go(func() {
 			res, _ := run(ctx, c.name, c.arguments) // res tells the model of an error
-			results[i], problems[i] = mcphybrid.ExportResult(res, t.format)
+			results[i], problems[i] = provider.ExportResult(res, t.format)
 		})
 	}
 	wg.Wait()

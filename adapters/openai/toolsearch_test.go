@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/stretchr/testify/require"
 )
@@ -29,7 +30,7 @@ func TestToolSearchShapes(t *testing.T) {
 	require.NoError(t, mgr.AddTools("early", tools(1)...))
 	require.NoError(t, mgr.AddTools("other", tools(2)...))
 	s := mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: mcphybrid.ByProvider})
-	turn, err := s.Turn(mcphybrid.FormatOpenAIResponses, "gpt-5.5")
+	turn, err := s.Turn(provider.OpenAIResponses, "gpt-5.5")
 	require.NoError(t, err)
 	require.Len(t, turn.Tools, 2)
 	require.Equal(t, "mcp_early__find_invoices_1", strictly[responses.ToolUnionParam](t, turn.Tools[0].JSON).OfFunction.Name)

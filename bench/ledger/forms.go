@@ -7,16 +7,17 @@ import (
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A form is a way of sending the tools of a world.
 type form struct {
 	name    string
-	formats []mcphybrid.Format // nil is all that a rule has
-	open    func(w *world, f mcphybrid.Format, model string) (host, error)
+	formats []provider.Format // nil is all that a rule has
+	open    func(w *world, f provider.Format, model string) (host, error)
 }
 
-func (f form) fits(format mcphybrid.Format) bool {
+func (f form) fits(format provider.Format) bool {
 	return f.formats == nil || slices.Contains(f.formats, format)
 }
 
@@ -32,13 +33,13 @@ type host interface {
 }
 
 var (
-	adding = []mcphybrid.Format{mcphybrid.FormatAnthropic, mcphybrid.FormatOpenAIResponses}
+	adding = []provider.Format{provider.Anthropic, provider.OpenAIResponses}
 )
 
 // forms has raw first, which the others are compared with.
 var forms = []form{
 	{"raw", nil, openRaw},
-	{"native", []mcphybrid.Format{mcphybrid.FormatAnthropic, mcphybrid.FormatOpenAIResponses}, openNative},
+	{"native", []provider.Format{provider.Anthropic, provider.OpenAIResponses}, openNative},
 	{"default", nil, turning(mcphybrid.Automatic, false)}, // what a host gets that chooses nothing
 	{"activation", nil, by(mcphybrid.ByActivation, false)},
 	{"activation-none", nil, by(mcphybrid.ByActivation, true)},
@@ -58,8 +59,8 @@ func (w *world) of(nothingInline bool) *mcphybrid.Manager {
 }
 
 // turning returns a form in which the host asks the session for each whole request.
-func turning(d mcphybrid.Disclosure, nothingInline bool) func(*world, mcphybrid.Format, string) (host, error) {
-	return func(w *world, f mcphybrid.Format, model string) (host, error) {
+func turning(d mcphybrid.Disclosure, nothingInline bool) func(*world, provider.Format, string) (host, error) {
+	return func(w *world, f provider.Format, model string) (host, error) {
 		return &turns{session{w.of(nothingInline).NewSession(&mcphybrid.SessionOptions{Disclosure: d}), f}, model}, nil
 	}
 }
@@ -78,9 +79,9 @@ func (t *turns) request(messages []json.RawMessage) (map[string]any, []json.RawM
 }
 
 // searching returns a form in which the provider defers the tools, and we search.
-func searching(nothingInline bool) func(*world, mcphybrid.Format, string) (host, error) {
-	return func(w *world, f mcphybrid.Format, model string) (host, error) {
-		if f == mcphybrid.FormatOpenAIResponses {
+func searching(nothingInline bool) func(*world, provider.Format, string) (host, error) {
+	return func(w *world, f provider.Format, model string) (host, error) {
+		if f == provider.OpenAIResponses {
 			return turning(mcphybrid.ByProvider, nothingInline)(w, f, model)
 		}
 		return by(mcphybrid.ByProvider, nothingInline)(w, f, model)
@@ -89,8 +90,8 @@ func searching(nothingInline bool) func(*world, mcphybrid.Format, string) (host,
 
 // by returns a form in which the host sends the session's list and sections as they are at
 // each request.
-func by(d mcphybrid.Disclosure, nothingInline bool) func(*world, mcphybrid.Format, string) (host, error) {
-	return func(w *world, f mcphybrid.Format, _ string) (host, error) {
+func by(d mcphybrid.Disclosure, nothingInline bool) func(*world, provider.Format, string) (host, error) {
+	return func(w *world, f provider.Format, _ string) (host, error) {
 		return &session{w.of(nothingInline).NewSession(&mcphybrid.SessionOptions{Disclosure: d}), f}, nil
 	}
 }
@@ -107,7 +108,7 @@ func (t *turns) answer(ctx context.Context, c call) ([]json.RawMessage, string, 
 // A session sends what Export and PromptSections return, in each request anew.
 type session struct {
 	*mcphybrid.Session
-	format mcphybrid.Format
+	format provider.Format
 }
 
 func (s *session) request(messages []json.RawMessage) (map[string]any, []json.RawMessage, error) {
@@ -118,7 +119,7 @@ func (s *session) request(messages []json.RawMessage) (map[string]any, []json.Ra
 	return bodyOf(s.format, jsonOf(list), s.PromptSections(mcphybrid.PromptFull), messages), nil, nil
 }
 
-func jsonOf(list []mcphybrid.ExportedTool) []json.RawMessage {
+func jsonOf(list []provider.Tool) []json.RawMessage {
 	tools := make([]json.RawMessage, len(list))
 	for i, t := range list {
 		tools[i] = t.JSON
@@ -134,7 +135,7 @@ func (s *session) answer(ctx context.Context, c call) ([]json.RawMessage, string
 	if err != nil {
 		return nil, "", err
 	}
-	exported, err := mcphybrid.ExportResult(res, s.format)
+	exported, err := provider.ExportResult(res, s.format)
 	if err != nil {
 		return nil, "", err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/billing"
 )
 
@@ -68,10 +67,10 @@ func (w *world) rows(k kind, scripts []*script) (rows []row, err error) {
 	for _, fm := range forms {
 		played := make(map[string][]row) // by format and model; one of each rule
 		for i, rule := range rules {
-			if !fm.fits(mcphybrid.Format(rule.Format)) {
+			if !fm.fits(rule.Format) {
 				continue
 			}
-			to := rule.Format
+			to := string(rule.Format)
 			if fm.name == "default" { // which goes by the model
 				to += " " + rule.Model
 			}
@@ -109,7 +108,7 @@ func (w *world) playAll(fm form, to billing.Rule, rules []billing.Rule, scripts 
 			}
 		}
 		first := true
-		err := w.play(context.Background(), s, fm, mcphybrid.Format(to.Format), to.Model, func(q billing.Request) {
+		err := w.play(context.Background(), s, fm, to.Format, to.Model, func(q billing.Request) {
 			for i, a := range accounts {
 				if a == nil {
 					continue

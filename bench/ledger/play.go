@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/billing"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A play is one script, sent in one form. Its model reads only requests and results: it
@@ -16,7 +17,7 @@ type play struct {
 	w      *world
 	script *script
 	host   host
-	format mcphybrid.Format
+	format provider.Format
 	bill   func(billing.Request)
 
 	messages []json.RawMessage
@@ -27,7 +28,7 @@ type play struct {
 }
 
 // play plays s and hands each request to bill.
-func (w *world) play(ctx context.Context, s *script, fm form, f mcphybrid.Format, model string, bill func(billing.Request)) error {
+func (w *world) play(ctx context.Context, s *script, fm form, f provider.Format, model string, bill func(billing.Request)) error {
 	h, err := fm.open(w, f, model)
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func (p *play) request() (billing.Request, error) {
 		return nil, err
 	}
 	p.messages = append(p.messages, own...)
-	q, err := p.w.reader.Read(string(p.format), body)
+	q, err := p.w.reader.Read(p.format, body)
 	if err == nil {
 		p.bill(q)
 	}

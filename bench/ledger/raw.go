@@ -7,21 +7,21 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // written returns the definitions in a format, as servers wrote them: without the library,
 // but under the names that it gives.
-func (w *world) written(f mcphybrid.Format) []json.RawMessage {
+func (w *world) written(f provider.Format) []json.RawMessage {
 	all := w.definitions[f]
 	if all == nil {
 		for i, t := range w.tools {
 			name, about, schema := raw(w.names[i]), raw(t.Description), raw(t.InputSchema)
 			var text string
 			switch f {
-			case mcphybrid.FormatOpenAIResponses:
+			case provider.OpenAIResponses:
 				text = fmt.Sprintf(`{"type":"function","name":%s,"description":%s,"parameters":%s,"strict":false}`, name, about, schema)
-			case mcphybrid.FormatGemini:
+			case provider.Gemini:
 				text = fmt.Sprintf(`{"name":%s,"description":%s,"parametersJsonSchema":%s}`, name, about, schema)
 			default:
 				text = fmt.Sprintf(`{"name":%s,"description":%s,"input_schema":%s}`, name, about, schema)
@@ -34,7 +34,7 @@ func (w *world) written(f mcphybrid.Format) []json.RawMessage {
 }
 
 // deferred returns the definitions with the provider's mark.
-func (w *world) deferred(f mcphybrid.Format) []json.RawMessage {
+func (w *world) deferred(f provider.Format) []json.RawMessage {
 	all := make([]json.RawMessage, len(w.tools))
 	for i, def := range w.written(f) {
 		all[i] = json.RawMessage(strings.TrimSuffix(string(def), "}") + `,"defer_loading":true}`)
@@ -45,11 +45,11 @@ func (w *world) deferred(f mcphybrid.Format) []json.RawMessage {
 // A direct host has no session: the model calls the servers' tools.
 type direct struct {
 	w      *world
-	format mcphybrid.Format
+	format provider.Format
 	tools  []json.RawMessage
 }
 
-func openRaw(w *world, f mcphybrid.Format, _ string) (host, error) {
+func openRaw(w *world, f provider.Format, _ string) (host, error) {
 	return &direct{w, f, w.written(f)}, nil
 }
 
@@ -72,10 +72,10 @@ const (
 // search finds, and take what ours does.
 type native struct{ direct }
 
-func openNative(w *world, f mcphybrid.Format, _ string) (host, error) {
+func openNative(w *world, f provider.Format, _ string) (host, error) {
 	n := &native{direct{w: w, format: f}}
 	tools := w.deferred(f)
-	if f == mcphybrid.FormatAnthropic {
+	if f == provider.Anthropic {
 		n.tools = append(tools, raw(object{"type": anthropicSearch, "name": "tool_search_tool_bm25"}))
 		return n, nil
 	}
@@ -103,7 +103,7 @@ func (n *native) answer(ctx context.Context, c call) ([]json.RawMessage, string,
 		references = append(references, object{"type": "tool_reference", "tool_name": hit.Tool.Name()})
 		definitions = append(definitions, n.w.written(n.format)[n.w.byName[hit.Tool.Name()]])
 	}
-	if n.format == mcphybrid.FormatOpenAIResponses {
+	if n.format == provider.OpenAIResponses {
 		return []json.RawMessage{
 			said(n.format, false, c.say),
 			raw(object{"type": "tool_search_call", "arguments": c.args}),

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A call is one that the model makes. say is what it writes before.
@@ -26,34 +26,34 @@ func raw(v any) json.RawMessage {
 type object = map[string]any
 
 // said returns the message of a user or of the model.
-func said(f mcphybrid.Format, byUser bool, text string) json.RawMessage {
+func said(f provider.Format, byUser bool, text string) json.RawMessage {
 	switch {
-	case f == mcphybrid.FormatGemini && byUser:
+	case f == provider.Gemini && byUser:
 		return raw(object{"role": "user", "parts": []object{{"text": text}}})
-	case f == mcphybrid.FormatGemini:
+	case f == provider.Gemini:
 		return raw(object{"role": "model", "parts": []object{{"text": text}}})
 	case byUser:
 		return raw(object{"role": "user", "content": text})
-	case f == mcphybrid.FormatOpenAIResponses:
+	case f == provider.OpenAIResponses:
 		return raw(object{"role": "assistant", "content": []object{{"type": "output_text", "text": text}}})
 	}
 	return raw(object{"role": "assistant", "content": text})
 }
 
 // called returns the messages of a call and its result.
-func called(f mcphybrid.Format, c call, res *mcp.CallToolResult) (messages []json.RawMessage, err error) {
-	exported, err := mcphybrid.ExportResult(res, f)
+func called(f provider.Format, c call, res *mcp.CallToolResult) (messages []json.RawMessage, err error) {
+	exported, err := provider.ExportResult(res, f)
 	if err != nil {
 		return nil, err
 	}
 	switch f {
-	case mcphybrid.FormatOpenAIResponses:
+	case provider.OpenAIResponses:
 		return []json.RawMessage{
 			said(f, false, c.say),
 			raw(object{"type": "function_call", "call_id": c.id, "name": c.name, "arguments": string(c.args)}),
 			raw(object{"type": "function_call_output", "call_id": c.id, "output": exported.JSON}),
 		}, nil
-	case mcphybrid.FormatGemini:
+	case provider.Gemini:
 		var response struct{ Response json.RawMessage }
 		if err := json.Unmarshal(exported.JSON, &response); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func called(f mcphybrid.Format, c call, res *mcp.CallToolResult) (messages []jso
 			raw(object{"role": "model", "parts": []object{{"text": c.say}, {"functionCall": object{"name": c.name, "args": c.args}}}}),
 			raw(object{"role": "user", "parts": []object{{"functionResponse": object{"name": c.name, "response": response.Response}}}}),
 		}, nil
-	case mcphybrid.FormatAnthropic:
+	case provider.Anthropic:
 		return []json.RawMessage{
 			raw(object{"role": "assistant", "content": []object{{"type": "text", "text": c.say}, {"type": "tool_use", "id": c.id, "name": c.name, "input": c.args}}}),
 			raw(object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": c.id, "content": exported.JSON}}}),
@@ -73,11 +73,11 @@ func called(f mcphybrid.Format, c call, res *mcp.CallToolResult) (messages []jso
 
 // bodyOf returns a request. tools are in the form f; sections is what the system prompt has
 // behind the host's own.
-func bodyOf(f mcphybrid.Format, tools []json.RawMessage, sections string, messages []json.RawMessage) map[string]any {
+func bodyOf(f provider.Format, tools []json.RawMessage, sections string, messages []json.RawMessage) map[string]any {
 	switch f {
-	case mcphybrid.FormatOpenAIResponses:
+	case provider.OpenAIResponses:
 		return object{"tools": tools, "instructions": hostPrompt + sections, "input": messages}
-	case mcphybrid.FormatGemini:
+	case provider.Gemini:
 		return object{
 			"tools":             []json.RawMessage{declarations(tools)},
 			"systemInstruction": object{"parts": texts("", sections)},

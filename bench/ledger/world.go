@@ -10,6 +10,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/billing"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A world is a catalog with its Managers. All conversations over it share the reader of
@@ -26,14 +27,14 @@ type world struct {
 	args   map[int]json.RawMessage
 	reader *billing.Reader
 
-	definitions map[mcphybrid.Format][]json.RawMessage // as servers wrote them; see raw.go
+	definitions map[provider.Format][]json.RawMessage // as servers wrote them; see raw.go
 }
 
 func newWorld(tools []tool, counter *counter) (*world, error) {
 	w := &world{
 		tools: tools, names: make([]string, len(tools)), byName: make(map[string]int),
 		args: make(map[int]json.RawMessage), reader: billing.NewReader(counter.CountTokens),
-		definitions: make(map[mcphybrid.Format][]json.RawMessage),
+		definitions: make(map[provider.Format][]json.RawMessage),
 	}
 	var err error
 	if w.deferring, err = w.manager(counter, 0); err != nil {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -112,12 +113,12 @@ func measureAt(n int, row func(string, func() float64)) {
 	last := fmt.Sprintf("srv%05d", n/perServer-1)
 	row("search of the last server, µs", func() float64 {
 		return each(func(i int) {
-			s.SearchWith(queries[i%len(queries)], mcphybrid.SearchOptions{Servers: []string{last}})
+			s.Find(context.Background(), queries[i%len(queries)], mcphybrid.SearchOptions{Servers: []string{last}})
 		})
 	})
 	row("search by a pattern of servers, µs", func() float64 {
 		return each(func(i int) {
-			s.SearchWith(queries[i%len(queries)], mcphybrid.SearchOptions{Servers: []string{"srv*99"}})
+			s.Find(context.Background(), queries[i%len(queries)], mcphybrid.SearchOptions{Servers: []string{"srv*99"}})
 		})
 	})
 	measureStates(m, s, "", row)

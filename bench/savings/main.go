@@ -38,6 +38,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/tiktoken"
 )
 
@@ -126,7 +127,7 @@ func start(out io.Writer, counter mcphybrid.TokenCounter, name string, servers .
 	for _, d := range []mcphybrid.Disclosure{mcphybrid.ByActivation, mcphybrid.ByBridge} {
 		show(mgr.NewSession(&mcphybrid.SessionOptions{Disclosure: d}).Stats().Tokens.Sent())
 	}
-	exported, err := mgr.Default().Export(mcphybrid.FormatAnthropic)
+	exported, err := mgr.Default().Export(provider.Anthropic)
 	if err != nil {
 		return err
 	}
@@ -161,8 +162,8 @@ func formats(out io.Writer, counter mcphybrid.TokenCounter, servers []server) er
 		count(fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":%s}`, t.Name(), t.Description(), t.InputSchema()))
 	}
 	row("name, description, schema", len(tools))
-	for _, f := range []mcphybrid.Format{
-		mcphybrid.FormatMCP, mcphybrid.FormatOpenAIChat, mcphybrid.FormatOpenAIResponses, mcphybrid.FormatAnthropic, mcphybrid.FormatGemini,
+	for _, f := range []provider.Format{
+		provider.MCP, provider.OpenAIChat, provider.OpenAIResponses, provider.Anthropic, provider.Gemini,
 	} {
 		list, err := mgr.Default().Export(f)
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 const (
@@ -120,7 +121,7 @@ func (a *agent) call(ctx context.Context, name string, args any) (*mcp.CallToolR
 	// The result is for the model, even if there is an error. The error is for us: an
 	// unknown tool, a refused one, wrong arguments.
 	res, err := a.sess.Call(ctx, name, args)
-	shown, bad := mcphybrid.ExportResult(res, mcphybrid.FormatOpenAIChat)
+	shown, bad := provider.ExportResult(res, provider.OpenAIChat)
 	a.line("← %s %.200s", name, shown.Text)
 	if err := errors.Join(err, bad); err != nil {
 		a.line("! %v", err)

@@ -14,8 +14,8 @@ import (
 	openaioption "github.com/openai/openai-go/v3/option"
 )
 
-// A provider is an API that endpoints serve.
-type provider struct {
+// An api is a provider's API, which endpoints serve.
+type api struct {
 	variables string // what the names of its environment variables begin with
 	url       string // its own endpoint
 	begin     func(*agent, endpoint) conversation
@@ -24,7 +24,7 @@ type provider struct {
 // An endpoint serves a provider's API. An empty model means the default.
 type endpoint struct{ key, url, model string }
 
-var providers = map[string]provider{
+var providers = map[string]api{
 	"openai":    {"OPENAI", "https://api.openai.com/v1/", beginOpenAI},
 	"anthropic": {"ANTHROPIC", "https://api.anthropic.com/", beginAnthropic},
 }

@@ -16,7 +16,7 @@ import (
 
 // Settings are what the command line says.
 type settings struct {
-	provider provider
+	provider api
 	endpoint endpoint
 	options  *mcphybrid.Options
 	access   mcphybrid.Access

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/stores/natsstore"
 	"github.com/nats-io/nats.go"
 )
@@ -40,34 +40,34 @@ const maxStore = 2 * time.Second
 type replica struct {
 	name     string
 	mgr      *mcphybrid.Manager
-	sessions shared.Sessions
+	sessions store.Sessions
 }
 
 // newReplica returns a replica that follows, until ctx ends, what others store.
 func newReplica(ctx context.Context, name string, nc *nats.Conn, desk mcphybrid.ServerConfig) (*replica, error) {
-	store, err := natsstore.Open(ctx, nc, nil)
+	engine, err := natsstore.Open(ctx, nc, nil)
 	if err != nil {
 		return nil, err
 	}
-	cache, trust := store.Document("cache"), store.Document("trust")
+	cache, trust := engine.Document("cache"), engine.Document("trust")
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Inline: mcphybrid.InlineOptions{Max: 10}, Servers: []mcphybrid.ServerConfig{desk},
-		Cache: cache, TrustStore: trust, StateParts: store.Parts(), Usage: &mcphybrid.UsageOptions{Store: store.Document("usage")},
+		Cache: cache, TrustStore: trust, StateParts: engine.Parts(), Usage: &mcphybrid.UsageOptions{Store: engine.Document("usage")},
 	})
 	if err := mgr.Start(ctx); err != nil {
 		mgr.Close()
 		return nil, err
 	}
-	follow := func(d shared.Document, refresh func() error) {
+	follow := func(d store.Watched, refresh func() error) {
 		_ = d.Watch(ctx, func() {
 			if err := refresh(); err != nil {
 				log.Print(err)
 			}
 		})
 	}
-	go follow(cache, mgr.RefreshCache)
-	go follow(trust, mgr.RefreshTrust)
-	return &replica{name, mgr, store.Sessions()}, nil
+	go follow(cache, mgr.Refresh)
+	go follow(trust, mgr.Refresh)
+	return &replica{name, mgr, engine.Sessions()}, nil
 }
 
 // answer answers message n of a conversation, from 0, or returns the answer that any replica
@@ -88,7 +88,7 @@ func (r *replica) answer(ctx context.Context, id string, n int, question string)
 			return message{}, err
 		}
 		// With ErrConflict, another replica was faster. Its answer counts.
-		if err := r.put(ctx, id, c, revision); !errors.Is(err, shared.ErrConflict) {
+		if err := r.put(ctx, id, c, revision); !errors.Is(err, store.ErrConflict) {
 			return c.Messages[n], err
 		}
 	}
@@ -99,7 +99,7 @@ func (r *replica) load(ctx context.Context, id string) (*conversation, uint64, e
 	defer cancel()
 	c := new(conversation)
 	state, revision, err := r.sessions.Get(ctx, id)
-	if errors.Is(err, shared.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return c, 0, nil
 	}
 	if err == nil {

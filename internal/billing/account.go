@@ -7,7 +7,7 @@
 //
 //	reader := billing.NewReader(counter.CountTokens)
 //	account := billing.Anthropic55.Open()
-//	request, err := reader.ReadJSON(billing.FormatAnthropic, body)
+//	request, err := reader.ReadJSON(provider.Anthropic, body)
 //	…
 //	bill := account.Bill(request)
 //

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // Tokens that a request has beside its texts. No provider documents them: these are
@@ -19,11 +20,11 @@ const (
 )
 
 // formats has the members of requests that models read, in the order in which they do.
-var formats = map[string][]list{
-	FormatAnthropic:       {{"tools", tool}, {"system", system}, {"messages", anthropicMessage}},
-	FormatOpenAIChat:      {{"tools", tool}, {"messages", chatMessage}},
-	FormatOpenAIResponses: {{"tools", tool}, {"instructions", system}, {"input", responsesItem}},
-	FormatGemini:          {{"tools", geminiTools}, {"systemInstruction", geminiSystem}, {"contents", geminiContent}},
+var formats = map[provider.Format][]list{
+	provider.Anthropic:       {{"tools", tool}, {"system", system}, {"messages", anthropicMessage}},
+	provider.OpenAIChat:      {{"tools", tool}, {"messages", chatMessage}},
+	provider.OpenAIResponses: {{"tools", tool}, {"instructions", system}, {"input", responsesItem}},
+	provider.Gemini:          {{"tools", geminiTools}, {"systemInstruction", geminiSystem}, {"contents", geminiContent}},
 }
 
 // A list is a member of a request and what makes parts of one of its elements.

@@ -3,14 +3,8 @@ package billing
 import (
 	"encoding/json"
 	"fmt"
-)
 
-// The formats that a [Reader] knows, named as the root names them.
-const (
-	FormatAnthropic       = "anthropic"
-	FormatOpenAIChat      = "openai-chat"
-	FormatOpenAIResponses = "openai-responses"
-	FormatGemini          = "gemini"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A Reader makes blocks of requests. It reads and counts each distinct part once, so that a
@@ -23,7 +17,10 @@ type Reader struct {
 }
 
 // An element is one of a list in a request.
-type element struct{ format, list, json string }
+type element struct {
+	format     provider.Format
+	list, json string
+}
 
 // A part is what becomes a block, or nothing.
 type part struct {
@@ -43,7 +40,7 @@ func NewReader(count func(text string) int) *Reader {
 }
 
 // ReadJSON reads the JSON of a request.
-func (r *Reader) ReadJSON(format string, body []byte) (Request, error) {
+func (r *Reader) ReadJSON(format provider.Format, body []byte) (Request, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {
 		return nil, err
@@ -60,10 +57,10 @@ func (r *Reader) ReadJSON(format string, body []byte) (Request, error) {
 //
 // Definitions that the provider hides from the model are not in the request that is returned,
 // but stand behind the search that found them.
-func (r *Reader) Read(format string, body map[string]any) (Request, error) {
+func (r *Reader) Read(format provider.Format, body map[string]any) (Request, error) {
 	lists, ok := formats[format]
 	if !ok {
-		return nil, fmt.Errorf("there is no format %q", format)
+		return nil, fmt.Errorf("there is no format %q", string(format))
 	}
 	var parts []part
 	for _, l := range lists {

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // show reads a request and returns a line for each block: kind, tokens and name. A token is a
 // byte.
-func show(t *testing.T, r *Reader, format, body string) string {
+func show(t *testing.T, r *Reader, format provider.Format, body string) string {
 	q, err := r.ReadJSON(format, []byte(body))
 	require.NoError(t, err)
 	var lines []string
@@ -26,34 +27,38 @@ func bytesOf(text string) int { return len(text) }
 
 func TestFormats(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ name, format, body, want string }{
-		{"anthropic", FormatAnthropic, `{"messages":[{"role":"user","content":"12345"},
+	for _, tt := range []struct {
+		name       string
+		format     provider.Format
+		body, want string
+	}{
+		{"anthropic", provider.Anthropic, `{"messages":[{"role":"user","content":"12345"},
 			{"role":"assistant","content":[{"type":"text","text":"123"},{"type":"tool_use","id":"1","name":"a","input":{}}]},
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"12"},{"type":"text","text":"34"}]}]}],
 			"system":[{"type":"text","text":"12345678"}],"tools":[{"name":"a"},{"name":"b","cache_control":{"type":"ephemeral"}}]}`,
 			"t 13 a\nt 13 b\ns 8\nm 9\nm 7\nm 35\nm 17"},
-		{"a system prompt that is a text", FormatAnthropic, `{"system":"12345678"}`, "s 8"},
-		{"an addition", FormatAnthropic, `{"messages":[{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"a"}}}]}]}`,
+		{"a system prompt that is a text", provider.Anthropic, `{"system":"12345678"}`, "s 8"},
+		{"an addition", provider.Anthropic, `{"messages":[{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"a"}}}]}]}`,
 			"m 25 a"},
-		{"a search by the provider", FormatAnthropic, `{"tools":[{"type":"tool_search_tool_bm25_20251119","name":"s"},{"name":"a","defer_loading":true},{"name":"b","defer_loading":true}],
+		{"a search by the provider", provider.Anthropic, `{"tools":[{"type":"tool_search_tool_bm25_20251119","name":"s"},{"name":"a","defer_loading":true},{"name":"b","defer_loading":true}],
 			"messages":[{"role":"assistant","content":[{"type":"server_tool_use","id":"1","name":"s","input":{}},{"type":"tool_search_tool_result","tool_use_id":"1",
 			"content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"b"}]}}]}]}`,
 			"t 140 tool_search_tool_bm25_20251119\nm 35\nm 12\nm 13 b"},
-		{"a search by us", FormatAnthropic, `{"tools":[{"name":"a","defer_loading":true}],
+		{"a search by us", provider.Anthropic, `{"tools":[{"name":"a","defer_loading":true}],
 			"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"tool_reference","tool_name":"a"},{"type":"text","text":"1"},{"type":"tool_reference","tool_name":"x"}]}]}]}`,
 			"m 13\nm 13 a"},
-		{"what is not known", FormatAnthropic, `{"messages":[{"role":"user","content":[{"type":"new"}]}]}`, "m 18"},
-		{"chat", FormatOpenAIChat, `{"tools":[{"type":"function","function":{"name":"a"}}],"messages":[{"role":"system","content":"12"},{"role":"user","content":"123"},
+		{"what is not known", provider.Anthropic, `{"messages":[{"role":"user","content":[{"type":"new"}]}]}`, "m 18"},
+		{"chat", provider.OpenAIChat, `{"tools":[{"type":"function","function":{"name":"a"}}],"messages":[{"role":"system","content":"12"},{"role":"user","content":"123"},
 			{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"a","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"1234"}]}`,
 			"t 44 a\ns 2\nm 7\nm 35\nm 16"},
-		{"responses", FormatOpenAIResponses, `{"instructions":"12","tools":[{"type":"function","name":"a"}],"input":[{"role":"user","content":"123"},
+		{"responses", provider.OpenAIResponses, `{"instructions":"12","tools":[{"type":"function","name":"a"}],"input":[{"role":"user","content":"123"},
 			{"type":"message","role":"assistant","content":[{"type":"output_text","text":"1"}]},
 			{"type":"function_call","call_id":"1","name":"a","arguments":"{}"},{"type":"function_call_output","call_id":"1","output":[{"type":"input_text","text":"1234"}]}]}`,
 			"t 31 a\ns 2\nm 7\nm 5\nm 35\nm 16"},
-		{"namespaces", FormatOpenAIResponses, `{"tools":[{"type":"tool_search"},{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"a","defer_loading":true}]}],
+		{"namespaces", provider.OpenAIResponses, `{"tools":[{"type":"tool_search"},{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"a","defer_loading":true}]}],
 			"input":[{"type":"tool_search_call","arguments":{"query":"q"}},{"type":"tool_search_output","tools":[{"type":"function","name":"a","defer_loading":true}]}]}`,
 			"t 140 tool_search\nt 31\nm 45\nm 43 a"},
-		{"gemini", FormatGemini, `{"systemInstruction":{"parts":[{"text":"12"}]},"tools":[{"functionDeclarations":[{"name":"a"},{"name":"b"}]}],
+		{"gemini", provider.Gemini, `{"systemInstruction":{"parts":[{"text":"12"}]},"tools":[{"functionDeclarations":[{"name":"a"},{"name":"b"}]}],
 			"contents":[{"role":"user","parts":[{"text":"123"}]},{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}}]},
 			{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"r":1}}}]}]}`,
 			"t 13 a\nt 13 b\ns 2\nm 7\nm 35\nm 19"},
@@ -76,14 +81,14 @@ func TestIDs(t *testing.T) {
 		json.RawMessage(`{"role":"user","content":"other"}`),
 		json.RawMessage(`{"role":"user","content":[{"type":"text","text":"same"}]}`),
 	}
-	q, err := r.Read(FormatAnthropic, map[string]any{"system": "same", "messages": messages})
+	q, err := r.Read(provider.Anthropic, map[string]any{"system": "same", "messages": messages})
 	require.NoError(t, err)
 	require.Len(t, q, 4)
 	assert.Equal(t, q[1].ID, q[3].ID)
 	assert.NotEqual(t, q[1].ID, q[2].ID)
 	assert.NotEqual(t, q[0].ID, q[1].ID, "the system prompt is not a message")
 
-	again, err := r.Read(FormatAnthropic, map[string]any{"system": "same", "messages": messages[:1]})
+	again, err := r.Read(provider.Anthropic, map[string]any{"system": "same", "messages": messages[:1]})
 	require.NoError(t, err)
 	assert.Equal(t, q[:2], again)
 }
@@ -91,14 +96,17 @@ func TestIDs(t *testing.T) {
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	r := NewReader(bytesOf)
-	for _, tt := range []struct{ format, body string }{
+	for _, tt := range []struct {
+		format provider.Format
+		body   string
+	}{
 		{"", `{}`},
-		{FormatAnthropic, `[]`},
-		{FormatAnthropic, `{"tools":[1]}`},
-		{FormatAnthropic, `{"messages":[{"content":[1]}]}`},
-		{FormatGemini, `{"contents":[{"parts":[1]}]}`},
-		{FormatOpenAIResponses, `{"input":[1]}`},
-		{FormatOpenAIChat, `{"messages":[1]}`},
+		{provider.Anthropic, `[]`},
+		{provider.Anthropic, `{"tools":[1]}`},
+		{provider.Anthropic, `{"messages":[{"content":[1]}]}`},
+		{provider.Gemini, `{"contents":[{"parts":[1]}]}`},
+		{provider.OpenAIResponses, `{"input":[1]}`},
+		{provider.OpenAIChat, `{"messages":[1]}`},
 	} {
 		_, err := r.ReadJSON(tt.format, []byte(tt.body))
 		assert.Error(t, err, tt.body)

@@ -1,14 +1,18 @@
 package billing
 
-import "math"
+import (
+	"math"
+
+	"github.com/mcphybrid/mcphybrid/provider"
+)
 
 // A Rule says how a provider bills the input of requests whose beginning it may have in its
 // cache. Prices are shares of the price of an input token that is neither read from the cache
 // nor written to it.
 type Rule struct {
 	Name   string
-	Format string // the form of its requests: one that [Reader.Read] knows
-	Model  string // one that is billed so, or "" if none is
+	Format provider.Format // the form of its requests: one that [Reader.Read] knows
+	Model  string          // one that is billed so, or "" if none is
 
 	Read  float64 // the price of a token that is read from the cache
 	Write float64 // the price of the others, if the request is long enough to be cached
@@ -73,23 +77,23 @@ const (
 // (2026-11). It was 75 % when implicit caching came with Gemini 2.5, in May 2025. Google
 // promises no hit.
 var (
-	Anthropic          = Rule{Name: "Anthropic, 3 breakpoints", Format: FormatAnthropic, Model: "claude-sonnet-5", Read: .1, Write: 1.25, Least: 1024, Points: AtSections, Lookback: 20}
-	AnthropicAutomatic = Rule{Name: "Anthropic, automatic", Format: FormatAnthropic, Model: "claude-sonnet-5", Read: .1, Write: 1.25, Least: 1024, Points: AtEnd, Lookback: 20}
+	Anthropic          = Rule{Name: "Anthropic, 3 breakpoints", Format: provider.Anthropic, Model: "claude-sonnet-5", Read: .1, Write: 1.25, Least: 1024, Points: AtSections, Lookback: 20}
+	AnthropicAutomatic = Rule{Name: "Anthropic, automatic", Format: provider.Anthropic, Model: "claude-sonnet-5", Read: .1, Write: 1.25, Least: 1024, Points: AtEnd, Lookback: 20}
 
-	Anthropic55          = Rule{Name: "Anthropic 5.5, 3 breakpoints", Format: FormatAnthropic, Model: "claude-sonnet-5-5", Read: .05, Write: 1.25, Least: 512, Points: AtSections, Lookback: 20, PrefixCheck: true}
-	Anthropic55Automatic = Rule{Name: "Anthropic 5.5, automatic", Format: FormatAnthropic, Model: "claude-sonnet-5-5", Read: .05, Write: 1.25, Least: 512, Points: AtEnd, Lookback: 20, PrefixCheck: true}
-	Fable51Automatic     = Rule{Name: "Anthropic Fable 5.1, automatic", Format: FormatAnthropic, Model: "claude-fable-5-1", Read: .025, Write: 1.25, Least: 512, Points: AtEnd, Lookback: 20, PrefixCheck: true}
+	Anthropic55          = Rule{Name: "Anthropic 5.5, 3 breakpoints", Format: provider.Anthropic, Model: "claude-sonnet-5-5", Read: .05, Write: 1.25, Least: 512, Points: AtSections, Lookback: 20, PrefixCheck: true}
+	Anthropic55Automatic = Rule{Name: "Anthropic 5.5, automatic", Format: provider.Anthropic, Model: "claude-sonnet-5-5", Read: .05, Write: 1.25, Least: 512, Points: AtEnd, Lookback: 20, PrefixCheck: true}
+	Fable51Automatic     = Rule{Name: "Anthropic Fable 5.1, automatic", Format: provider.Anthropic, Model: "claude-fable-5-1", Read: .025, Write: 1.25, Least: 512, Points: AtEnd, Lookback: 20, PrefixCheck: true}
 
-	GPT56 = Rule{Name: "OpenAI GPT-5.6+", Format: FormatOpenAIResponses, Model: "gpt-5.6", Read: .1, Write: 1.25, Least: 1024, Points: AtEnd}
-	GPT5  = Rule{Name: "OpenAI GPT-5–5.5", Format: FormatOpenAIResponses, Model: "gpt-5", Read: .1, Write: 1, Least: 1024, Points: Everywhere, Step: 128}
-	GPT41 = Rule{Name: "OpenAI GPT-4.1", Format: FormatOpenAIResponses, Model: "gpt-4.1", Read: .25, Write: 1, Least: 1024, Points: Everywhere, Step: 128}
-	GPT4o = Rule{Name: "OpenAI GPT-4o", Format: FormatOpenAIResponses, Model: "gpt-4o", Read: .5, Write: 1, Least: 1024, Points: Everywhere, Step: 128}
+	GPT56 = Rule{Name: "OpenAI GPT-5.6+", Format: provider.OpenAIResponses, Model: "gpt-5.6", Read: .1, Write: 1.25, Least: 1024, Points: AtEnd}
+	GPT5  = Rule{Name: "OpenAI GPT-5–5.5", Format: provider.OpenAIResponses, Model: "gpt-5", Read: .1, Write: 1, Least: 1024, Points: Everywhere, Step: 128}
+	GPT41 = Rule{Name: "OpenAI GPT-4.1", Format: provider.OpenAIResponses, Model: "gpt-4.1", Read: .25, Write: 1, Least: 1024, Points: Everywhere, Step: 128}
+	GPT4o = Rule{Name: "OpenAI GPT-4o", Format: provider.OpenAIResponses, Model: "gpt-4o", Read: .5, Write: 1, Least: 1024, Points: Everywhere, Step: 128}
 
-	Gemini3  = Rule{Name: "Gemini 3", Format: FormatGemini, Model: "gemini-3-pro", Read: .1, Write: 1, Least: 4096, Points: Everywhere}
-	Gemini25 = Rule{Name: "Gemini 2.5, 0.25", Format: FormatGemini, Model: "gemini-2.5-pro", Read: .25, Write: 1, Least: 2048, Points: Everywhere}
+	Gemini3  = Rule{Name: "Gemini 3", Format: provider.Gemini, Model: "gemini-3-pro", Read: .1, Write: 1, Least: 4096, Points: Everywhere}
+	Gemini25 = Rule{Name: "Gemini 2.5, 0.25", Format: provider.Gemini, Model: "gemini-2.5-pro", Read: .25, Write: 1, Least: 2048, Points: Everywhere}
 
 	// NoCache bills each token of each request. Its requests have Anthropic's form.
-	NoCache = Rule{Name: "no cache", Format: FormatAnthropic, Read: 1, Write: 1, Least: math.MaxInt}
+	NoCache = Rule{Name: "no cache", Format: provider.Anthropic, Read: 1, Write: 1, Least: math.MaxInt}
 )
 
 // Rules returns all rules.

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // A Catalog is the document of the store.
@@ -56,7 +56,7 @@ const (
 // other tools.
 func Key(parts ...any) string {
 	data, _ := json.Marshal(parts)
-	return document.KeyOf(data)[:32]
+	return store.KeyOf(data)[:32]
 }
 
 var errGone = errors.New("a part is missing")
@@ -144,7 +144,7 @@ func (c *Catalog) format() (doc, base []byte) {
 	}
 	c.Version, c.Base = version, ""
 	base = []byte(text.JSON(c))
-	return []byte(text.JSON(Catalog{Version: version, Base: document.KeyOf(base)})), base
+	return []byte(text.JSON(Catalog{Version: version, Base: store.KeyOf(base)})), base
 }
 
 // server returns what c has of a server, or nil. If a part has its lists, they are nil.
@@ -171,7 +171,7 @@ func (c *Catalog) mark(name string, s *Server) string {
 	if s.Part != "" {
 		return s.Part + s.Config
 	}
-	return document.KeyOf(c.Servers[name])
+	return store.KeyOf(c.Servers[name])
 }
 
 // Server returns what the server has listed, or nil if that is not known.

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -25,9 +25,9 @@ type process struct {
 	errs *[]error // of saves
 }
 
-func begin(store document.Store) process {
+func begin(doc store.Document) process {
 	p := process{book: names.NewBook(100), errs: new([]error)}
-	p.Keeper = NewKeeper(store, p.book, func(err error) {
+	p.Keeper = NewKeeper(doc, p.book, func(err error) {
 		if err != nil {
 			*p.errs = append(*p.errs, err)
 		}
@@ -41,9 +41,9 @@ func (p process) put(name string, tools ...string) {
 }
 
 // tools returns what a new process finds of a server in the store.
-func tools(t *testing.T, store document.Store, name string) []string {
+func tools(t *testing.T, doc store.Document, name string) []string {
 	t.Helper()
-	c, err := begin(store).Read()
+	c, err := begin(doc).Read()
 	require.NoError(t, err)
 	if s := c.Server(name); s != nil {
 		return s.Lists[Tools]
@@ -52,20 +52,20 @@ func tools(t *testing.T, store document.Store, name string) []string {
 }
 
 // stores returns a store without parts and one with them, by name.
-func stores() map[string]document.Store {
-	return map[string]document.Store{"whole": new(mcptest.Store), "split": new(mcptest.Split)}
+func stores() map[string]store.Document {
+	return map[string]store.Document{"whole": new(mcptest.Store), "split": new(mcptest.Split)}
 }
 
-func each(t *testing.T, run func(t *testing.T, store document.Store)) {
-	for name, store := range stores() {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { run(t, store) }) })
+func each(t *testing.T, run func(t *testing.T, doc store.Document)) {
+	for name, doc := range stores() {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { run(t, doc) }) })
 	}
 }
 
 // What is put is found, to the byte, and so are the names.
 func TestKept(t *testing.T) {
-	each(t, func(t *testing.T, store document.Store) {
-		p := begin(store)
+	each(t, func(t *testing.T, doc store.Document) {
+		p := begin(doc)
 		c, err := p.Read()
 		require.NoError(t, err)
 		assert.Nil(t, c.Server("a"))
@@ -78,7 +78,7 @@ func TestKept(t *testing.T) {
 		p.Close()
 		assert.Empty(t, *p.errs)
 
-		p = begin(store)
+		p = begin(doc)
 		c, err = p.Read()
 		require.NoError(t, err)
 		assert.Equal(t, []names.Claim{claim}, c.Names)
@@ -106,8 +106,8 @@ func catalog(n int) (list []string) {
 // costs a few times its bytes.
 func TestChangesAreSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(mcptest.Split)
-		p := begin(store)
+		doc := new(mcptest.Split)
+		p := begin(doc)
 		const servers, most, seconds = 4, 100, 100
 		size := len(tool(0, ""))
 		lists := make([][]string, servers)
@@ -127,7 +127,7 @@ func TestChangesAreSmall(t *testing.T) {
 		}
 		change()
 		time.Sleep(2 * time.Second)
-		assert.InDelta(t, servers*most*size*5/4, store.Saved().Bytes, float64(servers*most*size/4))
+		assert.InDelta(t, servers*most*size*5/4, doc.Saved().Bytes, float64(servers*most*size/4))
 		for name, which := range map[string]func(second int) int{
 			"the same tool":  func(int) int { return 7 },
 			"always another": func(second int) int { return second * 37 % most },
@@ -138,12 +138,12 @@ func TestChangesAreSmall(t *testing.T) {
 				change(which(second))
 			}
 			time.Sleep(2 * time.Second)
-			saved := store.Saved()
+			saved := doc.Saved()
 			t.Logf("%s: %.1f times its bytes", name, float64(saved.Bytes)/float64(changed*size))
 			assert.LessOrEqual(t, saved.Bytes, 10*changed*size)
 			assert.LessOrEqual(t, saved.Times, changed)
 			for i := range servers {
-				require.Equal(t, lists[i], tools(t, store, fmt.Sprint("s", i)))
+				require.Equal(t, lists[i], tools(t, doc, fmt.Sprint("s", i)))
 			}
 		}
 		change(7)
@@ -152,14 +152,14 @@ func TestChangesAreSmall(t *testing.T) {
 		synctest.Wait()
 		change(9)
 		time.Sleep(2 * time.Second)
-		require.Equal(t, lists[1], tools(t, store, "s1"))
-		store.Saved()
+		require.Equal(t, lists[1], tools(t, doc, "s1"))
+		doc.Saved()
 		for range 3000 {
 			change(7)
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(2 * time.Second)
-		saved := store.Saved()
+		saved := doc.Saved()
 		assert.LessOrEqual(t, saved.Times, 4*servers, "once a second")
 		assert.LessOrEqual(t, saved.Bytes, 4*servers*10*size)
 		p.Close()
@@ -170,23 +170,23 @@ func TestChangesAreSmall(t *testing.T) {
 // That a list was read again, and is the same, is written with what has changed, or by Close.
 func TestUnchangedListsAreNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(mcptest.Split)
-		p := begin(store)
+		doc := new(mcptest.Split)
+		p := begin(doc)
 		p.put("a", catalog(10)...)
 		p.Save()
 		synctest.Wait()
-		store.Saved()
-		before, _ := store.Load()
+		doc.Saved()
+		before, _ := doc.Load()
 		for range 300 {
 			time.Sleep(time.Second)
 			p.Again("a", time.Now())
 			p.Save()
 		}
 		synctest.Wait()
-		after, _ := store.Load()
+		after, _ := doc.Load()
 		assert.Equal(t, string(before), string(after))
 		listed := func() time.Time {
-			c, err := begin(store).Read()
+			c, err := begin(doc).Read()
 			require.NoError(t, err)
 			return c.Server("a").Listed
 		}
@@ -197,26 +197,26 @@ func TestUnchangedListsAreNotWritten(t *testing.T) {
 		p.Again("a", time.Now())
 		p.Close()
 		assert.WithinDuration(t, time.Now(), listed(), 0)
-		assert.Equal(t, 1, store.Saved().Times, "the part of b")
+		assert.Equal(t, 1, doc.Saved().Times, "the part of b")
 
-		c, err := begin(store).Read()
+		c, err := begin(doc).Read()
 		require.NoError(t, err)
-		p = begin(store)
+		p = begin(doc)
 		c, _ = p.Read()
 		p.Put("a", c.Server("a").Listed, false, func() *Server { return c.Server("a") })
 		p.Save()
 		p.Close()
-		assert.Zero(t, store.Saved(), "what is from the store is not written again")
+		assert.Zero(t, doc.Saved(), "what is from the store is not written again")
 	})
 }
 
 // A document of version 1 has all lists. It is read; from then on each server has a part.
 func TestOldDocument(t *testing.T) {
-	each(t, func(t *testing.T, store document.Store) {
-		require.NoError(t, store.Save([]byte(`{"version":1,"names":[{"server":"a","wanted":"mcp_a","prefix":"mcp_a"}],"servers":{
+	each(t, func(t *testing.T, doc store.Document) {
+		require.NoError(t, doc.Save([]byte(`{"version":1,"names":[{"server":"a","wanted":"mcp_a","prefix":"mcp_a"}],"servers":{
 			"a":{"config":"c","listed":"2000-01-01T00:00:00Z","tools":["t"],"more":{"prompt":["p"]}},
 			"b":{"config":"c","listed":"1999-12-31T00:00:00Z","tools":[]},"c":{"config":"c","listed":"1999-11-30T00:00:00Z","tools":["old"]}}}`)))
-		p := begin(store)
+		p := begin(doc)
 		c, err := p.Read()
 		require.NoError(t, err)
 		s := c.Server("a")
@@ -226,14 +226,14 @@ func TestOldDocument(t *testing.T) {
 		p.Save()
 		p.Close()
 		for name, want := range map[string][]string{"a": {"t"}, "b": {}, "c": nil} {
-			assert.Equal(t, want, tools(t, store, name), name)
+			assert.Equal(t, want, tools(t, doc, name), name)
 		}
-		if split, ok := store.(*mcptest.Split); ok {
+		if split, ok := doc.(*mcptest.Split); ok {
 			assert.Len(t, split.Parts(), 1)
-			data, _ := store.Load()
+			data, _ := doc.Load()
 			assert.NotContains(t, string(data), `"p"`, "it has moved")
 		}
-		c, err = begin(store).Read()
+		c, err = begin(doc).Read()
 		require.NoError(t, err)
 		assert.Equal(t, []names.Claim{{Server: "a", Wanted: "mcp_a", Prefix: "mcp_a"}}, c.Names)
 	})
@@ -242,8 +242,8 @@ func TestOldDocument(t *testing.T) {
 // Processes that share a store lose nothing of each other. Of one server, the list that was
 // saved last counts.
 func TestTwoProcesses(t *testing.T) {
-	each(t, func(t *testing.T, store document.Store) {
-		a, b := begin(store), begin(store)
+	each(t, func(t *testing.T, doc store.Document) {
+		a, b := begin(doc), begin(doc)
 		second := func() { // one after the other: the stores are not shared
 			time.Sleep(2 * time.Second)
 			a.Save()
@@ -268,24 +268,24 @@ func TestTwoProcesses(t *testing.T) {
 		second()
 		b.put("both", append(catalog(20), "b")...)
 		second()
-		assert.Equal(t, append(catalog(20), "b"), tools(t, store, "both"))
+		assert.Equal(t, append(catalog(20), "b"), tools(t, doc, "both"))
 		both[3] = "a"
 		a.put("both", both...) // the list that it changes is not there any more
 		second()
-		assert.Equal(t, both, tools(t, store, "both"))
+		assert.Equal(t, both, tools(t, doc, "both"))
 		both[4] = "a"
 		a.put("both", both...)
 		second()
-		assert.Equal(t, both, tools(t, store, "both"))
+		assert.Equal(t, both, tools(t, doc, "both"))
 		a.Forget("a-b") // b may have it
 		a.put("d", "4")
 		a.Save()
 		a.Close()
 		b.Close()
-		assert.Equal(t, []string{"1", "2"}, tools(t, store, "a-b"))
-		assert.Equal(t, []string{"3"}, tools(t, store, "c"))
-		assert.Equal(t, []string{"4"}, tools(t, store, "d"))
-		c, err := begin(store).Read()
+		assert.Equal(t, []string{"1", "2"}, tools(t, doc, "a-b"))
+		assert.Equal(t, []string{"3"}, tools(t, doc, "c"))
+		assert.Equal(t, []string{"4"}, tools(t, doc, "d"))
+		c, err := begin(doc).Read()
 		require.NoError(t, err)
 		assert.Len(t, c.Names, 3)
 		assert.Empty(t, append(*a.errs, *b.errs...))
@@ -295,13 +295,13 @@ func TestTwoProcesses(t *testing.T) {
 // The same with files, and at once.
 func TestProcessesAtOnce(t *testing.T) {
 	t.Parallel()
-	store := document.File(filepath.Join(t.TempDir(), "catalog.json"))
+	doc := store.File(filepath.Join(t.TempDir(), "catalog.json"))
 	const processes, rounds = 4, 5
 	var all sync.WaitGroup
 	for i := range processes {
 		all.Go(func() {
 			for round := range rounds {
-				p := begin(store)
+				p := begin(doc)
 				name := fmt.Sprint("s", i, "-", round)
 				_, _, err := p.book.Claim(name, "")
 				assert.NoError(t, err)
@@ -314,24 +314,24 @@ func TestProcessesAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	c, err := begin(store).Read()
+	c, err := begin(doc).Read()
 	require.NoError(t, err)
 	assert.Len(t, c.Names, processes*rounds)
 	for i := range processes {
 		for round := range rounds {
 			name := fmt.Sprint("s", i, "-", round)
-			assert.Equal(t, []string{name}, tools(t, store, name))
+			assert.Equal(t, []string{name}, tools(t, doc, name))
 		}
 	}
-	assert.Len(t, tools(t, store, "both"), 1)
+	assert.Len(t, tools(t, doc, "both"), 1)
 }
 
 // What can't be saved is saved later, and what can't be read is not overwritten.
 func TestSaveFails(t *testing.T) {
-	each(t, func(t *testing.T, store document.Store) {
+	each(t, func(t *testing.T, doc store.Document) {
 		burning := errors.New("disk on fire")
-		whole, _ := store.(*mcptest.Store)
-		split, _ := store.(*mcptest.Split)
+		whole, _ := doc.(*mcptest.Store)
+		split, _ := doc.(*mcptest.Split)
 		if split != nil {
 			whole = &split.Store
 		}
@@ -341,10 +341,10 @@ func TestSaveFails(t *testing.T) {
 				split.FailParts(err)
 			}
 		}
-		require.NoError(t, store.Save([]byte("{}")))
+		require.NoError(t, doc.Save([]byte("{}")))
 		before := whole.Data
 		fail(burning)
-		p := begin(store)
+		p := begin(doc)
 		_, err := p.Read()
 		assert.ErrorIs(t, err, burning)
 		p.put("a", "1")
@@ -357,32 +357,32 @@ func TestSaveFails(t *testing.T) {
 		p.Save()
 		p.Close()
 		assert.Len(t, *p.errs, 1)
-		assert.Equal(t, []string{"1"}, tools(t, store, "a"))
+		assert.Equal(t, []string{"1"}, tools(t, doc, "a"))
 	})
 }
 
 // A malformed document is told of, and replaced by the next save, with all that we have.
 func TestMalformedDocument(t *testing.T) {
-	each(t, func(t *testing.T, store document.Store) {
-		p := begin(store)
+	each(t, func(t *testing.T, doc store.Document) {
+		p := begin(doc)
 		p.put("a", "1")
 		p.Save()
 		for data, want := range map[string]string{
 			"": "unexpected end of JSON input", "{": "unexpected end of JSON input", `{"version":2,"servers":[]}`: `"servers" is a JSON array`,
 		} {
 			time.Sleep(time.Minute)
-			require.NoError(t, store.Save([]byte(data)))
-			_, err := begin(store).Read()
+			require.NoError(t, doc.Save([]byte(data)))
+			_, err := begin(doc).Read()
 			assert.ErrorContains(t, err, "loading the catalog: ")
 			assert.ErrorContains(t, err, want)
 			_, _, err = p.book.Claim(fmt.Sprint("s", len(data)), "")
 			require.NoError(t, err)
 			p.Save()
 			synctest.Wait()
-			assert.Equal(t, []string{"1"}, tools(t, store, "a"))
+			assert.Equal(t, []string{"1"}, tools(t, doc, "a"))
 		}
-		require.NoError(t, store.Save([]byte(`{"version":9,"servers":{"x":5}}`)))
-		assert.Nil(t, tools(t, store, "x"), "of another version")
+		require.NoError(t, doc.Save([]byte(`{"version":9,"servers":{"x":5}}`)))
+		assert.Nil(t, tools(t, doc, "x"), "of another version")
 		p.Close()
 		assert.Empty(t, *p.errs)
 	})

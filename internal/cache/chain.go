@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // maxChanges is how many changes of a list the store has. Reading a list means reading
@@ -62,7 +62,7 @@ func (c *chain) head() string { return c.keys[len(c.keys)-1] }
 // may be nil.
 func (c *chain) with(part []byte, lists map[string][]string) *chain {
 	next := newChain(lists)
-	next.keys = append(c.keys[:len(c.keys):len(c.keys)], document.KeyOf(part))
+	next.keys = append(c.keys[:len(c.keys):len(c.keys)], store.KeyOf(part))
 	if next.size, next.spent = c.size, c.spent+len(part); len(c.keys) == 0 {
 		next.size, next.spent = len(part), 0
 	}
@@ -140,11 +140,11 @@ func (p pieces) apply(old map[string][]string) (map[string][]string, error) {
 
 // part returns the part with that key.
 func (k *Keeper) part(key string) ([]byte, error) {
-	if k.parts == nil || !document.IsKey(key) { // it may be the path of a file
+	if k.parts == nil || !store.IsKey(key) { // it may be the path of a file
 		return nil, errGone
 	}
 	data, err := k.parts.Get(key)
-	if err == nil && (data == nil || document.KeyOf(data) != key) {
+	if err == nil && (data == nil || store.KeyOf(data) != key) {
 		err = errGone
 	}
 	return data, err

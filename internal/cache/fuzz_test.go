@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,8 +16,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"version":1,"servers":null}`))
 	f.Add([]byte(`{"version":2,"base":"x","servers":{"b":{"listed":"2026-01-01T00:00:00Z","part":"y"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		store := &mcptest.Store{Data: data}
-		p := begin(store)
+		doc := &mcptest.Store{Data: data}
+		p := begin(doc)
 		c, err := p.read()
 		require.Equal(t, err == errGone, c == nil)
 		if c != nil {
@@ -30,7 +30,7 @@ func FuzzRead(f *testing.F) {
 		p.put("a", "1")
 		p.Close()
 		require.Empty(t, *p.errs)
-		require.Equal(t, []string{"1"}, tools(t, store, "a"))
+		require.Equal(t, []string{"1"}, tools(t, doc, "a"))
 	})
 }
 
@@ -43,12 +43,12 @@ func FuzzParts(f *testing.F) {
 	}
 	f.Add([]byte(`5`), []byte(`null`))
 	f.Fuzz(func(t *testing.T, first, then []byte) {
-		store := new(mcptest.Split)
-		k := begin(store).Keeper
+		doc := new(mcptest.Split)
+		k := begin(doc).Keeper
 		put := func(of string, lists []byte) string {
 			data := fmt.Appendf(nil, `{"of":%q,"listed":"2026-01-01T00:00:00Z","lists":%s}`, of, lists)
-			require.NoError(t, store.Put(document.KeyOf(data), data))
-			return document.KeyOf(data)
+			require.NoError(t, doc.Put(store.KeyOf(data), data))
+			return store.KeyOf(data)
 		}
 		head := put("", first)
 		alone, _, _ := k.follow(head, nil, nil)

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 const (
@@ -62,11 +62,11 @@ func (f *Found) Lists(name string) *Server {
 
 // Open opens the Cache in a store for a book. saved is called after each save. Without a
 // store, the Cache keeps nothing.
-func Open(store document.Store, book *names.Book, saved func(error)) Cache {
-	if store == nil {
+func Open(doc store.Document, book *names.Book, saved func(error)) Cache {
+	if doc == nil {
 		return none{}
 	}
-	return NewKeeper(store, book, saved)
+	return NewKeeper(doc, book, saved)
 }
 
 // none keeps nothing.
@@ -85,8 +85,8 @@ func (none) Close()                                      {}
 
 // A Keeper is a [Cache] in a store.
 type Keeper struct {
-	store document.Store
-	parts document.Parts // of the store, or nil
+	store store.Document
+	parts store.Parts // of the store, or nil
 	book  *names.Book
 	saved func(error) // called after each save
 	paced lazy.Paced
@@ -117,9 +117,9 @@ type kept struct {
 }
 
 // NewKeeper returns a Keeper that calls saved after each save.
-func NewKeeper(store document.Store, book *names.Book, saved func(error)) *Keeper {
-	k := &Keeper{store: store, book: book, saved: saved, servers: make(map[string]*kept)}
-	k.parts, _ = store.(document.Parts)
+func NewKeeper(doc store.Document, book *names.Book, saved func(error)) *Keeper {
+	k := &Keeper{store: doc, book: book, saved: saved, servers: make(map[string]*kept)}
+	k.parts, _ = doc.(store.Parts)
 	k.paced.Every, k.paced.Work = pace, k.save
 	return k
 }

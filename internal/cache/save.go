@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // A saving is a save under way.
@@ -101,9 +102,9 @@ func (s *saving) run() error {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), document.MaxWait)
+	ctx, cancel := context.WithTimeout(context.Background(), guard.MaxWait)
 	defer cancel()
-	err := document.Update(ctx, s.store, s.merged)
+	err := guard.Update(ctx, s.store, s.merged)
 	if err == nil && s.catalog == nil {
 		err = errors.New("the store did not call change")
 	}
@@ -200,7 +201,7 @@ func (s *saving) merged(data []byte) ([]byte, error) {
 	if base == nil {
 		return doc, nil
 	}
-	c.Base = document.KeyOf(base)
+	c.Base = store.KeyOf(base)
 	s.bases = append(s.bases, c.Base)
 	return doc, s.parts.Put(c.Base, base)
 }

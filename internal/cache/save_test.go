@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -22,8 +22,8 @@ import (
 // A document that would have more than 8 KiB has a base, and only what has changed since.
 func TestBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(mcptest.Split)
-		p := begin(store)
+		doc := new(mcptest.Split)
+		p := begin(doc)
 		const servers = 500
 		for i := range servers {
 			_, _, err := p.book.Claim(fmt.Sprint("s", i), "")
@@ -31,9 +31,9 @@ func TestBase(t *testing.T) {
 			p.put(fmt.Sprint("s", i), "a", tool(i, ""))
 		}
 		time.Sleep(2 * time.Second)
-		assert.Len(t, store.Parts(), servers+1, "and the base")
-		store.Saved()
-		reader := begin(store)
+		assert.Len(t, doc.Parts(), servers+1, "and the base")
+		doc.Saved()
+		reader := begin(doc)
 		found, err := reader.Read()
 		require.NoError(t, err)
 		for i := range servers {
@@ -44,40 +44,40 @@ func TestBase(t *testing.T) {
 		for i := range changes {
 			p.put(fmt.Sprint("s", i), fmt.Sprint("b", i), tool(i, ""))
 			time.Sleep(2 * time.Second)
-			doc, _ := store.Load()
+			doc, _ := doc.Load()
 			require.LessOrEqual(t, len(doc), maxRecent)
 			written += len(doc)
 		}
-		written += store.Saved().Bytes
+		written += doc.Saved().Bytes
 		t.Logf("%d bytes for each change among %d servers", written/changes, servers)
 		assert.Less(t, written/changes, 10_000)
-		assert.Len(t, store.Parts(), servers+changes+1, "a change for each, and one base")
+		assert.Len(t, doc.Parts(), servers+changes+1, "a change for each, and one base")
 		for i := range changes {
 			want := []string{fmt.Sprint("b", i), tool(i, "")}
-			require.Equal(t, want, tools(t, store, fmt.Sprint("s", i)))
+			require.Equal(t, want, tools(t, doc, fmt.Sprint("s", i)))
 		}
-		found, err = begin(store).Read()
+		found, err = begin(doc).Read()
 		require.NoError(t, err)
 		assert.Len(t, found.Names, servers)
 
-		for name, data := range store.Parts() { // somebody has removed it
+		for name, data := range doc.Parts() { // somebody has removed it
 			if strings.HasPrefix(string(data), `{"version"`) {
-				require.NoError(t, store.Put(name, nil))
+				require.NoError(t, doc.Put(name, nil))
 			}
 		}
-		_, err = begin(store).Read()
+		_, err = begin(doc).Read()
 		assert.ErrorIs(t, err, errGone)
 		p.Close()
 		assert.Empty(t, *p.errs)
 
-		next := begin(store) // it lists all again
+		next := begin(doc) // it lists all again
 		_, _, err = next.book.Claim("new", "")
 		require.NoError(t, err)
 		next.put("new", "a", "b")
 		next.put("s3", "c")
 		next.Close()
 		assert.Empty(t, *next.errs)
-		found, err = begin(store).Read()
+		found, err = begin(doc).Read()
 		require.NoError(t, err, "the cache works again")
 		assert.Equal(t, []string{"a", "b"}, found.Server("new").Lists[Tools])
 		assert.Equal(t, []string{"c"}, found.Server("s3").Lists[Tools])
@@ -89,26 +89,26 @@ func TestBase(t *testing.T) {
 // the rest is saved again.
 func TestBaseInAStoreWithoutParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(mcptest.Store)
-		key := document.KeyOf([]byte("gone"))
-		require.NoError(t, store.Save(fmt.Appendf(nil, `{"version":2,"base":%q,"servers":{"a":{"listed":"2000-01-01T00:00:00Z","lists":{"tool":["1"]}},"b":{"listed":"2000-01-01T00:00:00Z","part":%q}}}`, key, key)))
-		p := begin(store)
+		doc := new(mcptest.Store)
+		key := store.KeyOf([]byte("gone"))
+		require.NoError(t, doc.Save(fmt.Appendf(nil, `{"version":2,"base":%q,"servers":{"a":{"listed":"2000-01-01T00:00:00Z","lists":{"tool":["1"]}},"b":{"listed":"2000-01-01T00:00:00Z","part":%q}}}`, key, key)))
+		p := begin(doc)
 		_, err := p.Read()
 		require.ErrorIs(t, err, errGone)
 		p.put("c", "3")
 		p.Close()
 		assert.Empty(t, *p.errs)
-		assert.Equal(t, []string{"1"}, tools(t, store, "a"))
-		assert.Nil(t, tools(t, store, "b"))
-		assert.Equal(t, []string{"3"}, tools(t, store, "c"))
+		assert.Equal(t, []string{"1"}, tools(t, doc, "a"))
+		assert.Nil(t, tools(t, doc, "b"))
+		assert.Equal(t, []string{"3"}, tools(t, doc, "c"))
 	})
 }
 
 // Who looks for news reads the parts that are new, and sees each list of others once.
 func TestNews(t *testing.T) {
-	each(t, func(t *testing.T, store document.Store) {
-		split, _ := store.(*mcptest.Split)
-		a, b := begin(store), begin(store)
+	each(t, func(t *testing.T, doc store.Document) {
+		split, _ := doc.(*mcptest.Split)
+		a, b := begin(doc), begin(doc)
 		news := func(p process) []string {
 			t.Helper()
 			found, err := p.Read()
@@ -160,27 +160,27 @@ func TestPartsOfFailedSavesLeave(t *testing.T) {
 	for name, sure := range map[string]bool{"the document was not stored": true, "it was": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &unsure{Split: new(mcptest.Split)}
-				p := begin(store)
+				doc := &unsure{Split: new(mcptest.Split)}
+				p := begin(doc)
 				for i := range 100 { // more than fit into a document without a base
 					p.put(fmt.Sprint("s", i), tool(i, ""))
 				}
 				time.Sleep(2 * time.Second)
-				require.Len(t, store.Parts(), 101)
+				require.Len(t, doc.Parts(), 101)
 				for i := range 20 {
-					store.fails.Store(true)
-					store.stores.Store(!sure)
+					doc.fails.Store(true)
+					doc.stores.Store(!sure)
 					for j := range 100 {
 						p.put(fmt.Sprint("s", j), tool(j, ""), fmt.Sprint(i))
 					}
 					time.Sleep(2 * time.Second)
-					require.LessOrEqual(t, len(store.Parts()), 1200, "at most those of one save are left, beside a chain for each")
+					require.LessOrEqual(t, len(doc.Parts()), 1200, "at most those of one save are left, beside a chain for each")
 				}
-				store.fails.Store(false)
+				doc.fails.Store(false)
 				p.Save()
 				p.Close()
 				require.GreaterOrEqual(t, len(*p.errs), 20)
-				c, err := begin(store).read()
+				c, err := begin(doc).read()
 				require.NoError(t, err)
 				want := 1
 				for i := range 100 {
@@ -190,7 +190,7 @@ func TestPartsOfFailedSavesLeave(t *testing.T) {
 					require.Equal(t, []string{tool(i, ""), "19"}, lists[Tools])
 					want += len(chain.keys)
 				}
-				assert.Len(t, store.Parts(), want)
+				assert.Len(t, doc.Parts(), want)
 			})
 		})
 	}
@@ -216,8 +216,8 @@ func (u *unsure) Save(data []byte) error {
 // it again, whether or not that process has looked at the store meanwhile.
 func TestServerThatIsRolledBack(t *testing.T) {
 	for _, looks := range []bool{false, true} {
-		each(t, func(t *testing.T, store document.Store) {
-			a, b := begin(store), begin(store)
+		each(t, func(t *testing.T, doc store.Document) {
+			a, b := begin(doc), begin(doc)
 			old, now := catalog(20), append(catalog(19), "new")
 			news := func(p process) []string {
 				found, err := p.Read()
@@ -234,14 +234,14 @@ func TestServerThatIsRolledBack(t *testing.T) {
 				a.Again("s", time.Now())
 				b.put("s", now...)
 				time.Sleep(2 * time.Second)
-				require.Equal(t, now, tools(t, store, "s"), "the newer list counts")
+				require.Equal(t, now, tools(t, doc, "s"), "the newer list counts")
 				if looks {
 					require.Equal(t, now, news(a))
 				}
 				time.Sleep(5 * time.Minute)
 				a.Again("s", time.Now())
 				time.Sleep(2 * time.Second)
-				require.Equal(t, old, tools(t, store, "s"))
+				require.Equal(t, old, tools(t, doc, "s"))
 				require.Nil(t, news(a))
 				require.Equal(t, old, news(b), "who is connected lists again")
 			}
@@ -272,22 +272,22 @@ func (h *hurried) Put(key string, part []byte) error {
 func TestOtherProcessIsFaster(t *testing.T) {
 	for races := range 8 {
 		synctest.Test(t, func(t *testing.T) {
-			store := &hurried{Split: new(mcptest.Split), races: races}
-			store.lists = func() {
-				p := begin(store.Split)
-				listed := time.Now().Add(-time.Hour - time.Duration(store.races)*time.Minute)
+			doc := &hurried{Split: new(mcptest.Split), races: races}
+			doc.lists = func() {
+				p := begin(doc.Split)
+				listed := time.Now().Add(-time.Hour - time.Duration(doc.races)*time.Minute)
 				p.Put("s", listed, true, func() *Server {
-					return &Server{Config: "c", Lists: map[string][]string{Tools: {fmt.Sprint("old ", store.races)}}}
+					return &Server{Config: "c", Lists: map[string][]string{Tools: {fmt.Sprint("old ", doc.races)}}}
 				})
 				p.Close()
 				assert.Empty(t, *p.errs)
 			}
-			p := begin(store)
+			p := begin(doc)
 			p.put("s", "new")
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			assert.Zero(t, store.races)
-			assert.Equal(t, []string{"new"}, tools(t, store, "s"), "%d races", races)
+			assert.Zero(t, doc.races)
+			assert.Equal(t, []string{"new"}, tools(t, doc, "s"), "%d races", races)
 			p.Close()
 			assert.Empty(t, *p.errs)
 		})
@@ -296,22 +296,22 @@ func TestOtherProcessIsFaster(t *testing.T) {
 
 // A list from a process whose clock was ahead is replaced.
 func TestClockThatWasAhead(t *testing.T) {
-	each(t, func(t *testing.T, store document.Store) {
+	each(t, func(t *testing.T, doc store.Document) {
 		for i, list := range []string{"old", "new", "new"} {
-			p := begin(store)
+			p := begin(doc)
 			listed := time.Now().Add([]time.Duration{24 * time.Hour, 0, 0}[i])
 			p.Put("s", listed, true, func() *Server { return &Server{Config: "c", Lists: map[string][]string{Tools: {list}}} })
 			p.Close()
 			assert.Empty(t, *p.errs)
-			found, err := begin(store).Read()
+			found, err := begin(doc).Read()
 			require.NoError(t, err)
 			assert.Equal(t, []string{list}, found.Server("s").Lists[Tools])
 			assert.True(t, found.Server("s").Listed.Equal(listed))
 		}
-		p := begin(store)
+		p := begin(doc)
 		p.Put("s", time.Now().Add(-time.Minute), true, func() *Server { return &Server{Config: "c", Lists: map[string][]string{Tools: {"older"}}} })
 		p.Close()
-		assert.Equal(t, []string{"new"}, tools(t, store, "s"), "clocks differ a little")
+		assert.Equal(t, []string{"new"}, tools(t, doc, "s"), "clocks differ a little")
 	})
 }
 
@@ -319,12 +319,12 @@ func TestClockThatWasAhead(t *testing.T) {
 // nobody needs.
 func TestListsAreNotMixed(t *testing.T) {
 	t.Parallel()
-	store := document.File(filepath.Join(t.TempDir(), "catalog.json"))
+	doc := store.File(filepath.Join(t.TempDir(), "catalog.json"))
 	const processes, rounds = 3, 40
 	var all sync.WaitGroup
 	for i := range processes {
 		all.Go(func() {
-			p := begin(store)
+			p := begin(doc)
 			p.paced.Every = 0
 			list := catalog(30)
 			for round := range rounds {
@@ -349,7 +349,7 @@ func TestListsAreNotMixed(t *testing.T) {
 		})
 	}
 	all.Wait()
-	got := tools(t, store, "s")
+	got := tools(t, doc, "s")
 	require.Len(t, got, 30)
 	var by, last int
 	_, err := fmt.Sscanf(strings.SplitN(got[0], `"version":"`, 2)[1], "%d.%d", &by, &last)
@@ -361,26 +361,26 @@ func TestListsAreNotMixed(t *testing.T) {
 		}
 		assert.Equal(t, tool(j, want), got[j])
 	}
-	k := begin(store).Keeper
+	k := begin(doc).Keeper
 	c, err := k.read()
 	require.NoError(t, err)
 	_, chain, err := k.follow(c.server("s").Part, nil, nil)
 	require.NoError(t, err)
-	files, err := filepath.Glob(string(store) + ".parts/*")
+	files, err := filepath.Glob(string(doc) + ".parts/*")
 	require.NoError(t, err)
 	assert.Len(t, files, len(chain.keys))
 }
 
 // Servers that nobody lists leave after a month.
 func TestOldServersLeave(t *testing.T) {
-	each(t, func(t *testing.T, store document.Store) {
-		split, _ := store.(*mcptest.Split)
-		p := begin(store)
+	each(t, func(t *testing.T, doc store.Document) {
+		split, _ := doc.(*mcptest.Split)
+		p := begin(doc)
 		p.put("stays", "1")
 		p.put("leaves", "2")
 		p.Save()
 		p.Close()
-		p = begin(store)
+		p = begin(doc)
 		c, _ := p.Read()
 		p.Put("stays", c.Server("stays").Listed, false, func() *Server { return &Server{Lists: map[string][]string{Tools: {"1"}}} })
 		for range 40 { // days
@@ -389,8 +389,8 @@ func TestOldServersLeave(t *testing.T) {
 			p.Save()
 		}
 		p.Close()
-		assert.Equal(t, []string{"1"}, tools(t, store, "stays"))
-		assert.Nil(t, tools(t, store, "leaves"))
+		assert.Equal(t, []string{"1"}, tools(t, doc, "stays"))
+		assert.Nil(t, tools(t, doc, "leaves"))
 		if split != nil {
 			assert.Len(t, split.Parts(), 1)
 		}
@@ -425,8 +425,8 @@ func TestTooManyServers(t *testing.T) {
 // A store with parts has room for any number of lists: no document has them all.
 func TestLargeCatalog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := new(mcptest.Split)
-		p := begin(store)
+		doc := new(mcptest.Split)
+		p := begin(doc)
 		large := strings.Repeat("x", mcptest.Long(14, 2)<<20)
 		const servers = 5
 		for i := range servers {
@@ -434,15 +434,15 @@ func TestLargeCatalog(t *testing.T) {
 		}
 		p.Save()
 		synctest.Wait()
-		assert.Greater(t, store.Saved().Bytes, servers*len(large), "above 64 MiB")
+		assert.Greater(t, doc.Saved().Bytes, servers*len(large), "above 64 MiB")
 		time.Sleep(time.Second)
 		p.put("s3", large, "changed")
 		p.Save()
 		p.Close()
-		assert.Less(t, store.Saved().Bytes, 500)
+		assert.Less(t, doc.Saved().Bytes, 500)
 		assert.Empty(t, *p.errs)
-		assert.Equal(t, []string{large, "changed"}, tools(t, store, "s3"))
-		for _, data := range store.Parts() {
+		assert.Equal(t, []string{large, "changed"}, tools(t, doc, "s3"))
+		for _, data := range doc.Parts() {
 			assert.LessOrEqual(t, len(data), len(large)+500)
 		}
 	})

@@ -62,7 +62,7 @@ var errExited = errors.New("it ended its goroutine")
 // A panic in f becomes an error, as with [Try].
 func Detached[T any](ctx context.Context, what string, f func() (T, error)) (value T, err error) {
 	result := new(T) // of the goroutine until it has ended
-	ended, err := detach(ctx, what, func() (err error) {
+	ended, err := Detach(ctx, what, func() (err error) {
 		*result, err = f()
 		return err
 	})
@@ -72,8 +72,8 @@ func Detached[T any](ctx context.Context, what string, f func() (T, error)) (val
 	return value, err
 }
 
-// detach is [Detached] without a result. It reports whether the goroutine of f has ended.
-func detach(ctx context.Context, what string, f func() error) (ended bool, err error) {
+// Detach is [Detached] without a result. It reports whether the goroutine of f has ended.
+func Detach(ctx context.Context, what string, f func() error) (ended bool, err error) {
 	done := make(chan error, 1)
 	go func() {
 		err := fmt.Errorf("%s: %w", what, errExited)

@@ -15,27 +15,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/store"
 )
-
-// Settings say how to sign in. Each may be empty.
-type Settings struct {
-	ClientID         string
-	ClientSecret     string
-	RedirectURI      string
-	Scopes           []string
-	Resource         string // of RFC 8707
-	MetadataURL      string // of the authorization server
-	AuthorizationURL string
-	TokenURL         string
-}
 
 // A Config describes one account: a user of one server.
 type Config struct {
-	Settings
+	config.OAuth
 	URL   string // of the server
 	Key   string // of the account in Store
-	Store Store
+	Store store.Tokens
 	HTTP  http.RoundTripper // for requests to the authorization server; an *http.Transport is the account's own
 	Log   *slog.Logger
 }
@@ -82,7 +72,7 @@ func New(cfg Config) *Account {
 }
 
 // Close ends requests for tokens. It waits for the host's store, but not for long if
-// that is [Guarded].
+// package guard guards it.
 func (a *Account) Close() {
 	a.mu.Lock()
 	a.closed = true

@@ -10,15 +10,15 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -26,9 +26,9 @@ import (
 func TestMain(m *testing.M) { mcptest.Main(m, nil) }
 
 // account returns an account at a small authority that has logged in.
-func account(t *testing.T, store Store) (*Account, *mcptest.Authority) {
+func account(t *testing.T, tokens store.Tokens) (*Account, *mcptest.Authority) {
 	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
-	a := New(Config{URL: authority.Server, Key: "k", Store: store, HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
+	a := New(Config{URL: authority.Server, Key: "k", Store: tokens, HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(a.Close)
 	resp, err := http.Get(authority.Server)
 	require.NoError(t, err)
@@ -64,12 +64,12 @@ func (f *flaky) Update(ctx context.Context, key string, change func([]byte) ([]b
 // New tokens that can't be saved are used all the same, and their refresh token
 // instead of the spent one.
 func TestStoreFails(t *testing.T) {
-	store := new(flaky)
-	a, authority := account(t, store)
+	tokens := new(flaky)
+	a, authority := account(t, tokens)
 	old, err := a.Header(t.Context(), nil)
 	require.NoError(t, err)
 	for i := range 4 {
-		store.fail = i < 2
+		tokens.fail = i < 2
 		next, err := a.Header(t.Context(), &Refusal{Header: old})
 		require.NoError(t, err)
 		require.NotEqual(t, old, next)
@@ -81,11 +81,11 @@ func TestStoreFails(t *testing.T) {
 // Of callers whose token was refused at once, one refreshes it. If that can't be saved,
 // the others do not forget it: the refresh token in the store is spent.
 func TestStoreFailsForMany(t *testing.T) {
-	store := new(flaky)
-	a, authority := account(t, store)
+	tokens := new(flaky)
+	a, authority := account(t, tokens)
 	old, err := a.Header(t.Context(), nil)
 	require.NoError(t, err)
-	store.fail = true
+	tokens.fail = true
 	for range 3 {
 		_, err := a.renew(t.Context(), old, nil) // past the look at the current record
 		require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestStoreFailsForMany(t *testing.T) {
 	next, err := a.Header(t.Context(), &Refusal{Header: current})
 	require.NoError(t, err)
 	assert.NotEmpty(t, next)
-	store.fail = false
+	tokens.fail = false
 	_, err = a.renew(t.Context(), old, nil)
 	require.NoError(t, err)
 	again := New(a.cfg) // another process
@@ -108,8 +108,8 @@ func TestStoreFailsForMany(t *testing.T) {
 
 // The document of an account has a limit, in both directions.
 func TestDocumentIsBounded(t *testing.T) {
-	store := new(Memory)
-	a, authority := account(t, store)
+	tokens := new(Memory)
+	a, authority := account(t, tokens)
 	header, err := a.Header(t.Context(), nil)
 	require.NoError(t, err)
 	authority.Mu.Lock()
@@ -129,7 +129,7 @@ func TestDocumentIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, header, again, "the old login")
 
-	require.NoError(t, store.Update(t.Context(), "k", func(document []byte) ([]byte, error) {
+	require.NoError(t, tokens.Update(t.Context(), "k", func(document []byte) ([]byte, error) {
 		return append(document, make([]byte, maxDocument)...), nil
 	}))
 	other := New(a.cfg)
@@ -137,7 +137,7 @@ func TestDocumentIsBounded(t *testing.T) {
 	_, err = other.Header(t.Context(), nil)
 	assert.ErrorContains(t, err, "bytes, more than the limit of 65536")
 	assert.NoError(t, other.Logout(t.Context(), nil), "what can't be read can be deleted")
-	assert.Empty(t, store.documents)
+	assert.Empty(t, tokens.documents)
 }
 
 // Nobody waits for a store that ignores its context, not even Close, nor gets a page of
@@ -146,7 +146,7 @@ func TestLoginIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		a := New(Config{URL: "https://mcp.example/mcp", Store: Guarded(stuck(release), "the store")})
+		a := New(Config{URL: "https://mcp.example/mcp", Store: guard.Tokens(stuck(release), "the store")})
 		begun := time.Now()
 		for _, use := range []func(context.Context) error{
 			func(ctx context.Context) error { return a.Login(ctx, nil) },
@@ -163,7 +163,7 @@ func TestLoginIsBounded(t *testing.T) {
 		assert.Equal(t, closeGrace, time.Since(begun))
 	})
 
-	long := New(Config{Settings: Settings{AuthorizationURL: "https://x/", TokenURL: "https://x/", ClientID: "c"}, URL: "https://mcp.example/mcp", Store: new(Memory)})
+	long := New(Config{OAuth: config.OAuth{AuthorizationURL: "https://x/", TokenURL: "https://x/", ClientID: "c"}, URL: "https://mcp.example/mcp", Store: new(Memory)})
 	defer long.Close()
 	long.cfg.Scopes = []string{strings.Repeat("x", maxPage)}
 	assert.ErrorContains(t, long.Login(t.Context(), nil), "more than the limit of 32768")
@@ -195,7 +195,6 @@ func TestMemoryIsBounded(t *testing.T) {
 	assert.NoError(t, set("2", nil))
 	assert.NoError(t, set("more", []byte("x")))
 	assert.Len(t, m.documents, maxKept)
-	assert.Empty(t, m.turns.keys)
 }
 
 // The client proves itself for a revocation as it does for a token.
@@ -353,51 +352,6 @@ func TestCallback(t *testing.T) {
 	again.close()
 	_, err = listen("::", "")
 	assert.ErrorContains(t, err, "OAuth.RedirectURI is not a URL")
-}
-
-// Updates of one key exclude each other, also by files; those of others do not.
-func TestStores(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "sub")
-	for name, stores := range map[string][]Store{
-		"memory": {new(Memory)},
-		"files":  {Files(folder), Files(folder)},
-	} {
-		var wg sync.WaitGroup
-		for i := range 40 {
-			wg.Go(func() {
-				assert.NoError(t, stores[i%len(stores)].Update(t.Context(), fmt.Sprint(i%2), func(document []byte) ([]byte, error) {
-					return append(document[:len(document):len(document)], 'x'), nil
-				}))
-			})
-		}
-		wg.Wait()
-		for _, key := range []string{"0", "1"} {
-			err := stores[0].Update(t.Context(), key, func(document []byte) ([]byte, error) {
-				assert.Equal(t, strings.Repeat("x", 20), string(document), name)
-				assert.NoError(t, stores[0].Update(t.Context(), "another", func([]byte) ([]byte, error) { return []byte("y"), nil }))
-				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-				defer cancel()
-				err := stores[len(stores)-1].Update(ctx, key, func([]byte) ([]byte, error) { return nil, nil })
-				assert.ErrorIs(t, err, context.DeadlineExceeded, name)
-				return nil, errors.New("no change")
-			})
-			assert.EqualError(t, err, "no change")
-		}
-	}
-}
-
-// Files makes the folders above its own, too. An empty path is not the folder that the
-// program happens to run in.
-func TestFolderOfLogins(t *testing.T) {
-	t.Chdir(t.TempDir())
-	keep := func([]byte) ([]byte, error) { return []byte("x"), nil }
-	require.NoError(t, Files("a/b/c").Update(t.Context(), "k", keep))
-	require.NoError(t, os.WriteFile("f", nil, 0o600))
-	assert.ErrorContains(t, Files("f/g").Update(t.Context(), "k", keep), "mcphybrid: mkdir f: ")
-	assert.EqualError(t, Files("").Update(t.Context(), "k", keep), "mcphybrid: the path is empty")
-	list, err := os.ReadDir(".")
-	require.NoError(t, err)
-	assert.Len(t, list, 2)
 }
 
 // What a browser and a store say can't do harm.

@@ -15,7 +15,7 @@ type record struct {
 	Resource     string    `json:"resource,omitempty"`
 	ClientID     string    `json:"client_id"`
 	ClientSecret string    `json:"client_secret,omitempty"` // if the client was registered by us
-	Trust        string    `json:"trust,omitempty"`         // in TokenURL: see [Settings.trust]
+	Trust        string    `json:"trust,omitempty"`         // in TokenURL: see [Config.trust]
 	AuthMethod   string    `json:"auth_method,omitempty"`   // of the client
 	AuthMethods  []string  `json:"auth_methods,omitempty"`  // that the server knows
 	RedirectURI  string    `json:"redirect_uri,omitempty"`  // if the client was registered for it

@@ -21,7 +21,7 @@ const firstUse = "first use"
 
 // trust returns why the secret of the settings may go to a token endpoint: the setting
 // that leads there, or [firstUse]. It is "" if there is no secret.
-func (s *Settings) trust() string {
+func (s *Config) trust() string {
 	if s.ClientID == "" || s.ClientSecret == "" {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -19,11 +20,11 @@ type Options struct {
 	Embedder vector.Embedder
 	Model    string // of the embedder
 	Store    vector.Store
-	Scope    string            // the part of the store
-	Private  bool              // nobody else uses the store
-	Cache    vector.CacheStore // may be nil
-	Timeout  time.Duration     // how long a search waits
-	Least    float64           // least similarity of a match
+	Scope    string         // the part of the store
+	Private  bool           // nobody else uses the store
+	Cache    store.Document // may be nil
+	Timeout  time.Duration  // how long a search waits
+	Least    float64        // least similarity of a match
 
 	Trust    time.Duration // how long a start relies on what the cache says of the store
 	Grace    time.Duration // how long a record stays after its server no longer lists it

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -81,7 +82,7 @@ type library struct {
 	t     *testing.T
 	e     *counting
 	store *reluctant
-	cache vector.CacheStore
+	cache store.Document
 }
 
 // bubble runs test in a bubble of time.
@@ -177,7 +178,7 @@ func TestNoReaders(t *testing.T) {
 // Records of an earlier version, which had nothing for readers, get it without being
 // embedded again. Meanwhile they are found, even if the store can't be written.
 func TestRecordsOfAnEarlierVersion(t *testing.T) {
-	for name, cache := range map[string]vector.CacheStore{"without a cache": nil, "with a cache": new(blob)} {
+	for name, cache := range map[string]store.Document{"without a cache": nil, "with a cache": new(blob)} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(l *library) {
 				l.cache = cache

@@ -10,9 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // An Opening is what a conversation began with. Many begin with the same.
@@ -39,7 +38,7 @@ type Key struct {
 // Is reports whether t has that definition, or none.
 func (t *Tool) Is(definition []byte) bool {
 	if t.Part != "" {
-		return document.KeyOf(definition) == t.Part
+		return store.KeyOf(definition) == t.Part
 	}
 	return t.Definition == nil || bytes.Equal(definition, t.Definition)
 }
@@ -65,7 +64,7 @@ func (s *State) Key() string {
 	of := s.Begun.Of
 	of.once.Do(func() {
 		part := s.opening().part()
-		of.key, of.size = document.KeyOf(part), len(part)
+		of.key, of.size = store.KeyOf(part), len(part)
 	})
 	return of.key
 }
@@ -107,7 +106,7 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 	for i := range p.Tools {
 		if t := &p.Tools[i]; t.Definition != nil {
 			size += len(t.Definition)
-			t.Part, t.Definition = document.KeyOf(t.Definition), nil
+			t.Part, t.Definition = store.KeyOf(t.Definition), nil
 		}
 	}
 	data := json.RawMessage(text.JSON(p))
@@ -220,12 +219,11 @@ const (
 	maxPut = 10_000
 )
 
-// Parts is a [document.Parts] of a host, with panics as errors. A part that goes on being
-// used is put once in an hour. nil has no parts.
+// Parts are those of a host's store. A part that goes on being used is put once in an hour. nil
+// has no parts.
 type Parts struct {
-	what string // for errors
-	of   document.Parts
-	log  *slog.Logger
+	of  store.Parts
+	log *slog.Logger
 
 	mu     sync.Mutex
 	last   map[string]time.Time // when parts were put, by key
@@ -233,19 +231,12 @@ type Parts struct {
 	texts  time.Time            // when a text could not be put
 }
 
-// Guarded returns s as [Parts], with panics as errors that begin with what. It returns
-// nil for nil.
-func Guarded(s document.Parts, what string, log *slog.Logger) document.Parts {
-	if s == nil {
+// PartsOf returns the parts of p, or nil for nil.
+func PartsOf(p store.Parts, log *slog.Logger) *Parts {
+	if p == nil {
 		return nil
 	}
-	return &Parts{what: what, of: s, log: log}
-}
-
-// PartsOf returns what [Guarded] returned as Parts.
-func PartsOf(s document.Parts) *Parts {
-	p, _ := s.(*Parts)
-	return p
+	return &Parts{of: p, log: log}
 }
 
 // keep reports whether the store has a part. If it was not put within the hour, keep
@@ -289,7 +280,7 @@ func (p *Parts) keepText(key string, last time.Time, text *string, max int) (str
 	case len(*text) > max:
 		return "", last
 	case key == "":
-		key = document.KeyOf([]byte(*text))
+		key = store.KeyOf([]byte(*text))
 	}
 	last, ok := p.keepAs(key, last, func() ([]byte, error) {
 		if text == nil {
@@ -310,7 +301,7 @@ func (p *Parts) Text(key string) (text string, ok bool) {
 }
 
 func (p *Parts) put(key string, part []byte, now time.Time, failed *time.Time) bool {
-	err := p.Put(key, bytes.Clone(part)) // the host may keep it
+	err := p.of.Put(key, bytes.Clone(part)) // the host may keep it
 	p.mu.Lock()
 	news := err != nil && failed.IsZero()
 	*failed = time.Time{}
@@ -335,30 +326,20 @@ func (p *Parts) put(key string, part []byte, now time.Time, failed *time.Time) b
 
 // get returns the part with that key.
 func (p *Parts) get(key string) ([]byte, error) {
-	if !document.IsKey(key) {
+	if !store.IsKey(key) {
 		return nil, fmt.Errorf("%q is no key of a part", text.Line(key, text.MaxName))
 	}
 	if p == nil {
 		return nil, fmt.Errorf("it is the part %q of a store, and there is none here", key)
 	}
-	part, err := p.Get(key)
+	part, err := p.of.Get(key)
 	switch {
 	case err != nil:
 		return nil, err
 	case part == nil:
 		return nil, fmt.Errorf("the store has no part %q", key)
-	case document.KeyOf(part) != key:
+	case store.KeyOf(part) != key:
 		return nil, fmt.Errorf("the store has something else as the part %q", key)
 	}
 	return bytes.Clone(part), nil
-}
-
-// Put implements [document.Parts].
-func (p *Parts) Put(key string, part []byte) error {
-	return foreign.Try(p.what, func() error { return p.of.Put(key, part) })
-}
-
-// Get implements [document.Parts].
-func (p *Parts) Get(key string) ([]byte, error) {
-	return foreign.Call(p.what, func() ([]byte, error) { return p.of.Get(key) })
 }

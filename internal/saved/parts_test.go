@@ -12,19 +12,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// A store is a [document.Parts] in memory.
-type store struct {
+// A memory is a [store.Parts] in memory.
+type memory struct {
 	parts map[string][]byte
 	puts  int
 	err   error // of Put, or nil
 }
 
-func (s *store) Put(key string, part []byte) error {
+func (s *memory) Put(key string, part []byte) error {
 	if s.parts == nil {
 		s.parts = make(map[string][]byte)
 	}
@@ -34,11 +35,11 @@ func (s *store) Put(key string, part []byte) error {
 	return s.err
 }
 
-func (s *store) Get(key string) ([]byte, error) { return s.parts[key], nil }
+func (s *memory) Get(key string) ([]byte, error) { return s.parts[key], nil }
 
 // partsOf returns s as Parts, which log to log.
-func partsOf(s document.Parts, log *bytes.Buffer) *Parts {
-	return PartsOf(Guarded(s, "the store", slog.New(slog.NewTextHandler(log, nil))))
+func partsOf(s store.Parts, log *bytes.Buffer) *Parts {
+	return PartsOf(guard.Parts(s, "the store"), slog.New(slog.NewTextHandler(log, nil)))
 }
 
 // begunOf returns a state like [stateOf], of which the first items are the opening.
@@ -65,7 +66,7 @@ func read(t *testing.T, data []byte, limit int, parts *Parts) *State {
 // however a database has written it.
 func TestStateWithAnOpening(t *testing.T) {
 	t.Parallel()
-	for name, parts := range map[string]*Parts{"itself": nil, "in a store": partsOf(new(store), new(bytes.Buffer))} {
+	for name, parts := range map[string]*Parts{"itself": nil, "in a store": partsOf(new(memory), new(bytes.Buffer))} {
 		s := begunOf(9, 4)
 		data := s.JSON(1<<20, parts)
 		want := *begunOf(9, 4)
@@ -116,7 +117,7 @@ func TestLimitWithParts(t *testing.T) {
 	t.Parallel()
 	whole, items, short := begunOf(30, 10), 0, 0
 	for limit := 200; limit <= 2*len(whole.JSON(1<<20, nil)); limit += 37 {
-		s := new(store)
+		s := new(memory)
 		parts := partsOf(s, new(bytes.Buffer))
 		data := begunOf(30, 10).JSON(limit, parts)
 		got := read(t, data, limit, parts)
@@ -133,13 +134,13 @@ func TestLimitWithParts(t *testing.T) {
 	assert.Positive(t, short)
 
 	// A state that names one part often is not read beyond the limit.
-	parts := partsOf(new(store), new(bytes.Buffer))
+	parts := partsOf(new(memory), new(bytes.Buffer))
 	part := bytes.Repeat([]byte("x"), 400)
-	require.NoError(t, parts.Put(document.KeyOf(part), part))
+	require.NoError(t, parts.of.Put(store.KeyOf(part), part))
 	s := &State{Tools: list[Tool]{}}
 	for i := range 4 {
 		s.Tools = append(s.Tools, stateOf(1).Tools[0])
-		s.Tools[i].Definition, s.Tools[i].Part = nil, document.KeyOf(part)
+		s.Tools[i].Definition, s.Tools[i].Part = nil, store.KeyOf(part)
 	}
 	data := s.JSON(1000, nil)
 	got, err := Parse(data, len(data)+1000)
@@ -154,7 +155,7 @@ func TestLimitWithParts(t *testing.T) {
 func TestPartsArePutAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, log := new(store), new(bytes.Buffer)
+		s, log := new(memory), new(bytes.Buffer)
 		parts := partsOf(s, log)
 		save := func() int { return len(begunOf(9, 9).JSON(1<<20, parts)) }
 		small := save()
@@ -189,13 +190,13 @@ func TestPartsArePutAgain(t *testing.T) {
 }
 
 // tight takes no large part.
-type tight struct{ store }
+type tight struct{ memory }
 
 func (s *tight) Put(key string, part []byte) error {
 	if len(part) > 5000 {
 		return errors.New("too large")
 	}
-	return s.store.Put(key, part)
+	return s.memory.Put(key, part)
 }
 
 // A text that the store does not take keeps nothing else out of it.
@@ -223,7 +224,7 @@ func TestTextThatIsTooLarge(t *testing.T) {
 // What was put is remembered of so many parts only.
 func TestPutsAreForgotten(t *testing.T) {
 	t.Parallel()
-	parts := partsOf(new(store), new(bytes.Buffer))
+	parts := partsOf(new(memory), new(bytes.Buffer))
 	for i := range maxPut + 10 {
 		require.True(t, parts.keep(fmt.Sprint(i), func() []byte { return nil }))
 		require.LessOrEqual(t, len(parts.last), maxPut)
@@ -238,19 +239,18 @@ func TestBrokenStore(t *testing.T) {
 	data := begunOf(9, 4).JSON(1<<20, parts)
 	assert.Len(t, read(t, data, 1<<20, nil).Tools, 10)
 	assert.Contains(t, log.String(), "the store: panic: no driver")
-	key := document.KeyOf([]byte("x"))
+	key := store.KeyOf([]byte("x"))
 	_, err := parts.get(key)
 	assert.ErrorContains(t, err, "the store: panic: no driver")
-	_, err = partsOf(new(store), log).get(key)
+	_, err = partsOf(new(memory), log).get(key)
 	assert.EqualError(t, err, fmt.Sprintf("the store has no part %q", key))
 	_, err = (*Parts)(nil).get(key)
 	assert.EqualError(t, err, fmt.Sprintf("it is the part %q of a store, and there is none here", key))
-	_, err = partsOf(&store{parts: map[string][]byte{key: []byte("y")}}, log).get(key)
+	_, err = partsOf(&memory{parts: map[string][]byte{key: []byte("y")}}, log).get(key)
 	assert.EqualError(t, err, fmt.Sprintf("the store has something else as the part %q", key))
 	_, err = parts.get("../x")
 	assert.EqualError(t, err, `"../x" is no key of a part`)
-	assert.Nil(t, Guarded(nil, "", nil))
-	assert.Nil(t, PartsOf(nil))
+	assert.Nil(t, PartsOf(nil, nil))
 }
 
 type broken struct{}
@@ -260,14 +260,14 @@ func (broken) Get(string) ([]byte, error) { panic("no driver") }
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	files := document.Folder(t.TempDir())
+	files := store.FileParts(t.TempDir())
 	parts := partsOf(files, new(bytes.Buffer))
 	data := begunOf(9, 4).JSON(1<<20, parts)
 	assert.Len(t, read(t, data, 1<<20, partsOf(files, new(bytes.Buffer))).Tools, 10)
 	list, err := os.ReadDir(string(files))
 	require.NoError(t, err)
 	assert.Len(t, list, 6, "the opening, and five definitions")
-	part, err := files.Get(document.KeyOf([]byte("x")))
+	part, err := files.Get(store.KeyOf([]byte("x")))
 	assert.NoError(t, err)
 	assert.Nil(t, part)
 }

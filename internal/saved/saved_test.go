@@ -160,7 +160,7 @@ func TestSizeOfOtherForms(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(stateOf(3).JSON(1<<20, nil)))
 	f.Add([]byte(`{"version":2,"tools":[{"name":"a","server":"b","own":"c","definition":["//79"]}],"shown":[{"kind":"x","tool":1,"skills":{"listed":null}}],"active":[{"tool":1}]}`))
-	parts := partsOf(new(store), new(bytes.Buffer))
+	parts := partsOf(new(memory), new(bytes.Buffer))
 	f.Add([]byte(begunOf(3, 2).JSON(1<<20, nil)))
 	f.Add([]byte(begunOf(3, 2).JSON(1<<20, parts)))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -171,10 +171,10 @@ func (m *Memory) save() (changed bool, err error) {
 	if !due {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), document.MaxWait)
+	ctx, cancel := context.WithTimeout(context.Background(), guard.MaxWait)
 	defer cancel()
 	var doc history
-	err = document.Update(ctx, m.store, func(data []byte) (_ []byte, err error) {
+	err = guard.Update(ctx, m.store, func(data []byte) (_ []byte, err error) {
 		var replaced bool
 		if doc, replaced, err = m.merged(data, claims); err != nil {
 			return nil, err
@@ -232,8 +232,8 @@ func (m *Memory) stored(doc history, err error) {
 // Stored waits until no call of Save is under way, and returns why the last one failed, if
 // it did. It must not be called from the store.
 func (m *Memory) Stored() error {
-	if !m.saving.Wait(document.MaxWait) {
-		return fmt.Errorf("storing the known tools has not ended within %v", document.MaxWait)
+	if !m.saving.Wait(guard.MaxWait) {
+		return fmt.Errorf("storing the known tools has not ended within %v", guard.MaxWait)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

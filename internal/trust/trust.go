@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // MaxServers is how many servers a [Memory] remembers.
@@ -56,7 +56,7 @@ type Memory struct {
 	caution Caution
 	most    int // tools of each server
 	names   *names.Book
-	store   document.Store // or nil
+	store   store.Document // or nil
 
 	loading sync.Mutex // held by Load
 	saving  lazy.Task
@@ -97,8 +97,8 @@ type tool struct {
 
 // New returns a Memory of at most so many tools of each server. It stores the
 // prefixes of book beside them. store may be nil.
-func New(caution Caution, most int, book *names.Book, store document.Store) *Memory {
-	return &Memory{caution: caution, most: most, names: book, store: store, servers: make(map[string]*server)}
+func New(caution Caution, most int, book *names.Book, doc store.Document) *Memory {
+	return &Memory{caution: caution, most: most, names: book, store: doc, servers: make(map[string]*server)}
 }
 
 func (t *tool) is(d *Definition) bool {

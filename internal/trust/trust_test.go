@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -45,8 +45,8 @@ func (m *memory) Save(data []byte) error {
 	return m.err
 }
 
-func fresh(caution Caution, most int, store document.Store) *Memory {
-	return New(caution, most, names.NewBook(10), store)
+func fresh(caution Caution, most int, doc store.Document) *Memory {
+	return New(caution, most, names.NewBook(10), doc)
 }
 
 func TestJudge(t *testing.T) {
@@ -74,8 +74,8 @@ func TestJudge(t *testing.T) {
 // A server that changes a tool and then removes it does not get another one in.
 func TestSuspicionStays(t *testing.T) {
 	t.Parallel()
-	store := new(memory)
-	m := fresh(Suspect, 100, store)
+	doc := new(memory)
+	m := fresh(Suspect, 100, doc)
 	require.NoError(t, m.Load())
 	a, bad := define("a", "1"), define("a", "2")
 	m.Judge("s", []*Definition{a})
@@ -84,7 +84,7 @@ func TestSuspicionStays(t *testing.T) {
 	assert.Equal(t, []Finding{Added}, findings(m.Judge("s", []*Definition{again})))
 	_, err := m.Save()
 	require.NoError(t, err)
-	next := fresh(Suspect, 100, store)
+	next := fresh(Suspect, 100, doc)
 	require.NoError(t, next.Load())
 	assert.Equal(t, []Finding{Added}, findings(next.Judge("s", []*Definition{again})), "in another process")
 	next.Accept("s", bad)
@@ -95,7 +95,7 @@ func TestSuspicionStays(t *testing.T) {
 // Memories that save a file at once forget nothing of each other.
 func TestSharedFile(t *testing.T) {
 	t.Parallel()
-	file := document.File(filepath.Join(t.TempDir(), "known.json"))
+	file := store.File(filepath.Join(t.TempDir(), "known.json"))
 	const most = 8
 	var wg sync.WaitGroup
 	for i := range most {
@@ -118,8 +118,8 @@ func TestSharedFile(t *testing.T) {
 func TestStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := slow{make(chan error)}
-		m := fresh(Never, 10, store)
+		doc := slow{make(chan error)}
+		m := fresh(Never, 10, doc)
 		assert.NoError(t, m.Stored())
 		m.Judge("s", []*Definition{define("a", "1")})
 		go m.Save()
@@ -128,10 +128,10 @@ func TestStored(t *testing.T) {
 		_, err := m.Save()
 		assert.NoError(t, err, "it waits for nobody")
 		assert.EqualError(t, m.Stored(), "storing the known tools has not ended within 10s")
-		store.saves <- nil
-		go func() { store.saves <- errors.New("no disk") }()
+		doc.saves <- nil
+		go func() { doc.saves <- errors.New("no disk") }()
 		assert.EqualError(t, m.Stored(), "storing the known tools: no disk")
-		go func() { store.saves <- nil }()
+		go func() { doc.saves <- nil }()
 		_, err = m.Save()
 		assert.NoError(t, err)
 		assert.NoError(t, m.Stored())
@@ -147,7 +147,7 @@ func (s slow) Save(_ []byte) error { return <-s.saves }
 // A store that forgets to change its document is one that fails.
 func TestForgetfulStore(t *testing.T) {
 	t.Parallel()
-	m := fresh(Never, 10, forgetful{document.File(filepath.Join(t.TempDir(), "known.json"))})
+	m := fresh(Never, 10, forgetful{store.File(filepath.Join(t.TempDir(), "known.json"))})
 	m.Judge("s", []*Definition{define("a", "1")})
 	for range 2 { // it goes on to try
 		_, err := m.Save()
@@ -155,7 +155,7 @@ func TestForgetfulStore(t *testing.T) {
 	}
 }
 
-type forgetful struct{ document.File }
+type forgetful struct{ store.File }
 
 func (forgetful) Update(context.Context, func([]byte) ([]byte, error)) error { return nil }
 
@@ -163,8 +163,8 @@ func (forgetful) Update(context.Context, func([]byte) ([]byte, error)) error { r
 // definition is the same.
 func TestSuspicionOfOthers(t *testing.T) {
 	t.Parallel()
-	store := new(mcptest.Store)
-	a, b := fresh(Suspect, 1000, store), fresh(Suspect, 1000, store)
+	doc := new(mcptest.Store)
+	a, b := fresh(Suspect, 1000, doc), fresh(Suspect, 1000, doc)
 	save := func(m *Memory, seen string) {
 		m.Judge("other", []*Definition{define(seen, "x")}) // there is something to save
 		_, err := m.Save()
@@ -229,23 +229,23 @@ func TestOldDefinitionsAreDropped(t *testing.T) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	store := &memory{err: errors.New("no disk")}
-	m := fresh(Never, 10, store)
+	doc := &memory{err: errors.New("no disk")}
+	m := fresh(Never, 10, doc)
 	assert.EqualError(t, m.Load(), "loading the known tools: no disk")
 	m.Judge("s", []*Definition{define("a", "1")})
 	_, err := m.Save()
 	assert.EqualError(t, err, "storing the known tools: no disk")
-	store.err = nil
+	doc.err = nil
 	changed, err := m.Save()
 	require.NoError(t, err)
 	assert.False(t, changed)
-	saved := string(store.data)
+	saved := string(doc.data)
 	_, err = m.Save()
 	require.NoError(t, err)
-	assert.Equal(t, saved, string(store.data), "nothing is due")
+	assert.Equal(t, saved, string(doc.data), "nothing is due")
 
 	// Another process has seen the tool later, and accepts it.
-	other := fresh(Never, 10, store)
+	other := fresh(Never, 10, doc)
 	other.Judge("s", []*Definition{define("a", "2"), define("b", "1")})
 	changed, err = other.Save()
 	require.NoError(t, err)
@@ -263,7 +263,7 @@ func TestStore(t *testing.T) {
 
 	// A prefix belongs to the server that the store names.
 	for i, server := range []string{"x", "y"} {
-		m := fresh(Never, 10, store)
+		m := fresh(Never, 10, doc)
 		if i == 1 {
 			require.NoError(t, m.Load())
 		}
@@ -272,19 +272,19 @@ func TestStore(t *testing.T) {
 		_, err = m.Save()
 		require.NoError(t, err)
 	}
-	late := fresh(Never, 10, store)
+	late := fresh(Never, 10, doc)
 	_, _, err = late.names.Claim("z", "p")
 	require.NoError(t, err)
 	_, err = late.Save()
 	require.NoError(t, err)
 	assert.Len(t, late.names.Refused(), 1, "the one of x")
-	var doc history
-	require.NoError(t, json.Unmarshal(store.data, &doc))
-	require.Len(t, doc.Names, 2)
-	assert.Equal(t, names.Claim{Server: "x", Wanted: "mcp_p", Prefix: "mcp_p"}, doc.Names[0])
+	var stored history
+	require.NoError(t, json.Unmarshal(doc.data, &stored))
+	require.Len(t, stored.Names, 2)
+	assert.Equal(t, names.Claim{Server: "x", Wanted: "mcp_p", Prefix: "mcp_p"}, stored.Names[0])
 
-	store.data = []byte(`{"version":7}`)
-	assert.EqualError(t, fresh(Never, 10, store).Load(), "loading the known tools: the document has version 7, want 1")
+	doc.data = []byte(`{"version":7}`)
+	assert.EqualError(t, fresh(Never, 10, doc).Load(), "loading the known tools: the document has version 7, want 1")
 }
 
 // A torn store fails in one direction only.
@@ -306,31 +306,31 @@ func (s *torn) Save(data []byte) error {
 // next one, even if nothing has changed since.
 func TestSaveAfterFailures(t *testing.T) {
 	t.Parallel()
-	store := &torn{memory: memory{data: []byte("history")}, load: errors.New("no disk")}
-	m := fresh(Never, 10, store)
+	doc := &torn{memory: memory{data: []byte("history")}, load: errors.New("no disk")}
+	m := fresh(Never, 10, doc)
 	m.Judge("s", []*Definition{define("a", "1")})
 	_, err := m.Save()
-	assert.ErrorIs(t, err, store.load)
-	assert.Equal(t, "history", string(store.data))
+	assert.ErrorIs(t, err, doc.load)
+	assert.Equal(t, "history", string(doc.data))
 
-	store = &torn{save: errors.New("the disk is full")}
-	m = fresh(Never, 10, store)
+	doc = &torn{save: errors.New("the disk is full")}
+	m = fresh(Never, 10, doc)
 	m.Judge("s", []*Definition{define("a", "1")})
 	_, err = m.Save()
-	assert.ErrorIs(t, err, store.save)
-	assert.Nil(t, store.data)
-	store.save = nil
+	assert.ErrorIs(t, err, doc.save)
+	assert.Nil(t, doc.data)
+	doc.save = nil
 	_, err = m.Save()
 	require.NoError(t, err)
-	assert.Contains(t, string(store.data), `"a"`)
+	assert.Contains(t, string(doc.data), `"a"`)
 }
 
 func FuzzDocument(f *testing.F) {
 	f.Add([]byte(`{"version":1,"servers":{"git":{"log":{"sum":"00","hash":"11","since":"2026-01-01T00:00:00Z"}}}}`))
 	f.Add([]byte(`{"version":1,"names":[{"server":"git","wanted":"mcp_git","prefix":"mcp_git"}],"servers":{"git":null}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		store := &memory{data: data}
-		m := fresh(Suspect, 10, store)
+		doc := &memory{data: data}
+		m := fresh(Suspect, 10, doc)
 		if m.Load() != nil {
 			return
 		}
@@ -338,7 +338,7 @@ func FuzzDocument(f *testing.F) {
 		m.Accept("git", define("log", "2"))
 		_, err := m.Save()
 		require.NoError(t, err)
-		again := fresh(Suspect, 10, store)
+		again := fresh(Suspect, 10, doc)
 		require.NoError(t, again.Load())
 		require.Equal(t, len(m.servers), len(again.servers))
 		for name, s := range m.servers {
@@ -364,18 +364,18 @@ func (l late) Update(_ context.Context, change func([]byte) ([]byte, error)) err
 // What others know is reported, even if it was learned from a save that came too late.
 func TestSaveIsCalledAgain(t *testing.T) {
 	t.Parallel()
-	store := &memory{}
-	other := fresh(Never, 10, store)
+	doc := &memory{}
+	other := fresh(Never, 10, doc)
 	other.Judge("theirs", []*Definition{define("a", "1")})
 	_, err := other.Save()
 	require.NoError(t, err)
-	m := fresh(Never, 10, late{store})
+	m := fresh(Never, 10, late{doc})
 	m.Judge("ours", []*Definition{define("b", "1")})
 	changed, err := m.Save()
 	require.NoError(t, err)
 	assert.True(t, changed)
 	for _, server := range []string{"ours", "theirs"} {
-		assert.Contains(t, string(store.data), server)
+		assert.Contains(t, string(doc.data), server)
 	}
 }
 
@@ -405,8 +405,8 @@ func TestBefore(t *testing.T) {
 // the store, and no more than maxFormer of these.
 func TestFormer(t *testing.T) {
 	t.Parallel()
-	store := new(memory)
-	m := fresh(Suspect, 10, store)
+	doc := new(memory)
+	m := fresh(Suspect, 10, doc)
 	version := func(n int) *Definition { return define("a", fmt.Sprint(n)) }
 	m.Judge("s", []*Definition{version(0)})
 	for n := 1; n <= maxFormer+2; n++ {
@@ -417,7 +417,7 @@ func TestFormer(t *testing.T) {
 	}
 	_, err := m.Save()
 	require.NoError(t, err)
-	other := fresh(Suspect, 10, store)
+	other := fresh(Suspect, 10, doc)
 	other.Judge("s", []*Definition{define("a", "its own")})
 	require.NoError(t, other.Load())
 	for n := range maxFormer + 4 {

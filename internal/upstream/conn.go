@@ -82,7 +82,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		}
 		c.client = client.NewClient(httpTransport{t, probe, g, cfg.Unauthorized(nil), c.broker}, answers...)
 	default:
-		p, err := startProcess(cfg, hide)
+		p, err := startProcess(&cfg.Server, hide)
 		if err != nil {
 			return nil, err
 		}

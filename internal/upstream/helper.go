@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/config"
 )
 
 const (
@@ -25,7 +27,7 @@ type helper struct {
 	last               http.Header   // what the command printed last, or nil
 }
 
-func newHelper(cfg *Config) *helper {
+func newHelper(cfg *config.Server) *helper {
 	return &helper{name: cfg.Name, url: cfg.URL, command: cfg.HeadersHelper, turn: make(chan struct{}, 1)}
 }
 

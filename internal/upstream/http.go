@@ -142,12 +142,17 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 		}
 	}
 	c.own, _ = base.(*http.Transport)
-	a := &authorizer{server: server, fixed: cfg.Headers, sources: cfg.HeaderSources, secrets: hide, unauthorized: cfg.Unauthorized}
+	a := &authorizer{server: server, fixed: cfg.Headers, secrets: hide, unauthorized: cfg.Unauthorized}
 	if cfg.HeadersHelper != "" {
-		a.sources = slices.Concat([]HeaderSource{newHelper(cfg).headers}, a.sources)
+		a.sources = append(a.sources, newHelper(&cfg.Server).headers)
+	}
+	if f := cfg.HeaderFunc; f != nil {
+		a.sources = append(a.sources, func(ctx context.Context, _ http.Header, _ *Refusal) (http.Header, error) {
+			return foreign.Detached(ctx, "ServerConfig.HeaderFunc", func() (http.Header, error) { return f(ctx) })
+		})
 	}
 	if cfg.Account != nil {
-		a.sources = append(slices.Clip(a.sources), logIn(cfg.Account))
+		a.sources = append(a.sources, logIn(cfg.Account))
 	}
 	to.Transport = &limitedHTTP{base: base, authorizer: a, maxMessage: g.maxMessage, unsolicited: g.unsolicited, older: older}
 	return to, nil

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
@@ -32,7 +33,7 @@ func TestForeignDefaultTransport(t *testing.T) {
 	standard := http.DefaultTransport
 	defer func() { http.DefaultTransport = standard }()
 	http.DefaultTransport = struct{ http.RoundTripper }{standard}
-	srv := newTest(t, Config{Name: "web", URL: "http://127.0.0.1:1/"}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: "http://127.0.0.1:1/"}, Limits{})
 	assert.ErrorContains(t, srv.Start(t.Context()), "connection refused")
 }
 
@@ -53,7 +54,7 @@ func TestHTTPAnswerBreaksOff(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		srv := newTest(t, Config{Name: "web", URL: web.URL + "/mcp"}, Limits{})
+		srv := newTest(t, config.Server{Name: "web", URL: web.URL + "/mcp"}, Limits{})
 		require.NoError(t, srv.Start(t.Context()))
 		_, err := srv.call(t.Context(), "echo")
 		assert.ErrorIs(t, err, ErrDown, kind)
@@ -86,7 +87,7 @@ func TestHTTPErrorsAreClean(t *testing.T) {
 		web := httptest.NewUnstartedServer(handler)
 		web.Config.ErrorLog = log.New(io.Discard, "", 0)
 		web.Start()
-		srv := newTest(t, Config{Name: "web", URL: web.URL + "/mcp?key=SECRET"}, Limits{})
+		srv := newTest(t, config.Server{Name: "web", URL: web.URL + "/mcp?key=SECRET"}, Limits{})
 		err := srv.Start(t.Context())
 		require.Error(t, err, name)
 		assert.NotContains(t, err.Error(), "SECRET", name)
@@ -105,7 +106,7 @@ func TestHTTPRedirectToAnotherHost(t *testing.T) {
 	defer other.Close()
 	web := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer web.Close()
-	srv := newTest(t, Config{Name: "web", URL: web.URL, Headers: map[string]string{"X-Key": "k"}}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: web.URL, Headers: map[string]string{"X-Key": "k"}}, Limits{})
 	assert.ErrorContains(t, srv.Start(t.Context()), "refused a redirect to host")
 }
 
@@ -120,7 +121,7 @@ func TestHTTPServerHangs(t *testing.T) {
 	}))
 	defer web.Close()
 	defer close(release)
-	srv := newTest(t, Config{Name: "web", URL: web.URL}, Limits{StartTimeout: 200 * time.Millisecond})
+	srv := newTest(t, config.Server{Name: "web", URL: web.URL}, Limits{StartTimeout: 200 * time.Millisecond})
 	begun := time.Now()
 	assert.ErrorContains(t, srv.Start(t.Context()), "no answer within 200ms")
 	srv.Close()
@@ -138,7 +139,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	web.Start()
 	defer web.Close()
-	srv := started(t, Config{Name: "a", URL: web.URL}, Limits{})
+	srv := started(t, config.Server{Name: "a", URL: web.URL}, Limits{})
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
@@ -172,7 +173,7 @@ func TestHTTPServerComesBack(t *testing.T) {
 	web.Config.ErrorLog = log.New(io.Discard, "", 0)
 	web.Start()
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-	srv := started(t, Config{Name: "web", URL: web.URL + "/mcp"}, Limits{Reconnect: 10 * time.Millisecond})
+	srv := started(t, config.Server{Name: "web", URL: web.URL + "/mcp"}, Limits{Reconnect: 10 * time.Millisecond})
 	_, err := srv.call(t.Context(), "echo")
 	require.NoError(t, err)
 
@@ -202,7 +203,7 @@ func TestHTTPServerForgetsItsSession(t *testing.T) {
 		inner.ServeHTTP(w, r)
 		known.Store(w.Header().Get("Mcp-Session-Id"), true)
 	}), "127.0.0.1:0")
-	srv := started(t, Config{Name: "web", URL: url}, Limits{})
+	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
 	_, err := srv.call(t.Context(), "echo")
 	require.NoError(t, err)
 	known.Clear()
@@ -243,7 +244,7 @@ func TestArgumentsAsHeaders(t *testing.T) {
 		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
 		fmt.Fprint(w, strings.Replace(answer.Body.String(), `"tools":[`, `"tools":[{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A b"}}}},`, 1))
 	}), "127.0.0.1:0")
-	srv := started(t, Config{Name: "web", URL: url}, Limits{})
+	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
 	require.True(t, srv.connection().isModernHTTP())
 	tools, _ := srv.listed()
 	require.Len(t, tools, 3)

@@ -10,23 +10,15 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 )
 
-// An InProcess is a server in this process, such as mcp-go's MCPServer. Because it
-// is an interface, a program without such a server does not contain mcp-go's.
-type InProcess interface {
-	HandleMessage(ctx context.Context, message json.RawMessage) mcp.JSONRPCMessage
-	RegisterSession(ctx context.Context, session mcpserver.ClientSession) error
-	UnregisterSession(ctx context.Context, sessionID string)
-	WithContext(ctx context.Context, session mcpserver.ClientSession) context.Context
-}
-
 // An inProcessTransport calls a server's HandleMessage. It does what mcp-go's
 // InProcessTransport does, which takes an MCPServer only.
 type inProcessTransport struct {
-	server  InProcess
+	server  config.InProcessServer
 	session *mcpserver.InProcessSession
 	over    chan struct{}
 
@@ -37,7 +29,7 @@ type inProcessTransport struct {
 	guard
 }
 
-func newInProcessTransport(s InProcess, g guard, d *broker.Broker) *inProcessTransport {
+func newInProcessTransport(s config.InProcessServer, g guard, d *broker.Broker) *inProcessTransport {
 	var sample mcpserver.SamplingHandler
 	var elicit mcpserver.ElicitationHandler
 	var roots mcpserver.RootsHandler

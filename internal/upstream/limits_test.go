@@ -21,6 +21,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -224,7 +225,7 @@ func TestFloodingHTTP(t *testing.T) {
 		}
 	}), "127.0.0.1:0")
 	want := "it sends more messages unasked than the limit of 10 in a second"
-	srv := started(t, Config{Name: "web", URL: url}, Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
+	srv := started(t, config.Server{Name: "web", URL: url}, Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
 	_, err := srv.call(t.Context(), "echo")
 	require.NoError(t, err)
 
@@ -235,10 +236,10 @@ func TestFloodingHTTP(t *testing.T) {
 	assert.Less(t, most, 20*limit, "each answer takes a few, here and at the server")
 
 	flooding.Store("tools/list")
-	assert.ErrorContains(t, newTest(t, Config{Name: "another", URL: url}, Limits{MaxUnasked: limit}).Start(t.Context()), want)
+	assert.ErrorContains(t, newTest(t, config.Server{Name: "another", URL: url}, Limits{MaxUnasked: limit}).Start(t.Context()), want)
 
 	flooding.Store("subscriptions/listen")
-	listening := started(t, Config{Name: "listen", URL: url}, Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
+	listening := started(t, config.Server{Name: "listen", URL: url}, Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
 	mcptest.Soon(t, func() bool { st := listening.Status(); return st.Err != nil && strings.Contains(st.Err.Error(), want) })
 	flooding.Store("")
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/require"
 )
@@ -28,7 +29,12 @@ type testServer struct {
 
 // newTest returns a server that is closed when the test ends. Limits that are
 // not set are wide.
-func newTest(t *testing.T, cfg Config, l Limits) *testServer {
+func newTest(t *testing.T, server config.Server, l Limits) *testServer {
+	return newTestOf(t, Config{Server: server}, l)
+}
+
+// newTestOf is newTest with all that a host says of a server.
+func newTestOf(t *testing.T, cfg Config, l Limits) *testServer {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	l.StartTimeout, l.CallTimeout = cmp.Or(l.StartTimeout, 20*time.Second), cmp.Or(l.CallTimeout, time.Minute)
 	l.MaxMessage, l.MaxDefinition = cmp.Or(l.MaxMessage, 16<<20), cmp.Or(l.MaxDefinition, 256<<10)
@@ -48,9 +54,9 @@ func newTest(t *testing.T, cfg Config, l Limits) *testServer {
 }
 
 // started returns a server that is connected.
-func started(t *testing.T, cfg Config, l Limits) *testServer {
+func started(t *testing.T, server config.Server, l Limits) *testServer {
 	t.Helper()
-	s := newTest(t, cfg, l)
+	s := newTest(t, server, l)
 	require.NoError(t, s.Start(t.Context()))
 	return s
 }
@@ -84,13 +90,13 @@ func (s *testServer) connection() *conn {
 
 // child returns the configuration of a server that is this test program,
 // started as a child: see [mcptest.Child].
-func child(t *testing.T, name, mode string) Config {
+func child(t *testing.T, name, mode string) config.Server {
 	t.Helper()
 	command, env := mcptest.Child(t, mode)
-	return Config{Name: name, Command: command, Env: env}
+	return config.Server{Name: name, Command: command, Env: env}
 }
 
 // inProcess returns a real MCP server in this process with the given tools.
-func inProcess(name string, tools ...mcpserver.ServerTool) Config {
-	return Config{Name: name, InProcess: mcptest.Server(name, tools...)}
+func inProcess(name string, tools ...mcpserver.ServerTool) config.Server {
+	return config.Server{Name: name, InProcess: mcptest.Server(name, tools...)}
 }

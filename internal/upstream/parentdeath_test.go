@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,7 @@ import (
 // serveHost is a host that has a server which never ends by itself. It prints the
 // server's process ID.
 func serveHost() {
-	cfg := Config{Name: "stubborn", Command: os.Args[0], Env: map[string]string{"TEST_SERVER": "stubborn"}}
+	cfg := config.Server{Name: "stubborn", Command: os.Args[0], Env: map[string]string{"TEST_SERVER": "stubborn"}}
 	p, err := startProcess(&cfg, newSecrets(&cfg, nil))
 	if err != nil {
 		fmt.Println(err)

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -81,7 +82,7 @@ type process struct {
 
 // startProcess runs the command of cfg until stop. It hides secrets in the
 // child's last words: the end of its standard error.
-func startProcess(cfg *Config, hide *secrets) (*process, error) {
+func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 	var files []*os.File
 	var failed error
 	pipe := func() (r, w *os.File) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,18 +55,18 @@ func asking() *mcpserver.MCPServer {
 }
 
 // overEach runs a test with asking, in this process and over HTTP.
-func overEach(t *testing.T, test func(t *testing.T, cfg Config)) {
-	t.Run("in process", func(t *testing.T) { test(t, Config{Name: "a", InProcess: asking()}) })
+func overEach(t *testing.T, test func(t *testing.T, cfg config.Server)) {
+	t.Run("in process", func(t *testing.T) { test(t, config.Server{Name: "a", InProcess: asking()}) })
 	t.Run("http", func(t *testing.T) {
 		s := httptest.NewServer(mcpserver.NewStreamableHTTPServer(asking()))
 		t.Cleanup(s.Close)
-		test(t, Config{Name: "a", URL: s.URL})
+		test(t, config.Server{Name: "a", URL: s.URL})
 	})
 }
 
 // Two concurrent calls of one server each get only their own progress.
 func TestProgressIsOnesOwn(t *testing.T) {
-	overEach(t, func(t *testing.T, cfg Config) {
+	overEach(t, func(t *testing.T, cfg config.Server) {
 		srv := started(t, cfg, Limits{})
 		var wg sync.WaitGroup
 		for i := range 10 { // in one process, mcp-go keeps 100 notifications and drops more
@@ -91,7 +92,7 @@ func TestProgressIsOnesOwn(t *testing.T) {
 
 // A panic in the host's function costs only that report.
 func TestProgressPanic(t *testing.T) {
-	srv := started(t, Config{Name: "a", InProcess: asking()}, Limits{})
+	srv := started(t, config.Server{Name: "a", InProcess: asking()}, Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ctx = WithProgress(ctx, func(p mcp.ProgressNotificationParams) {
@@ -105,7 +106,7 @@ func TestProgressPanic(t *testing.T) {
 }
 
 func TestWithMeta(t *testing.T) {
-	overEach(t, func(t *testing.T, cfg Config) {
+	overEach(t, func(t *testing.T, cfg config.Server) {
 		srv := started(t, cfg, Limits{})
 		meta := map[string]any{"traceparent": "00-1-2-01", "progressToken": "mine"}
 		for _, test := range []struct {
@@ -134,7 +135,7 @@ func TestWithMeta(t *testing.T) {
 
 // A server is asked for log messages of a level, and the host gets them.
 func TestOnNotification(t *testing.T) {
-	overEach(t, func(t *testing.T, cfg Config) {
+	overEach(t, func(t *testing.T, cfg config.Server) {
 		told := make(chan mcp.JSONRPCNotification, 1000)
 		var mu sync.Mutex
 		var cancel context.CancelFunc // for the call that runs

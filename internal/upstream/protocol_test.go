@@ -16,6 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -155,7 +156,8 @@ func TestGoSDKServers(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, asking %t", name, hooks.Elicit != nil), func(t *testing.T) {
 				t.Parallel()
 				s := goSDK(refuses)
-				srv := started(t, Config{Name: "go", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), Ask: ask.Options{Hooks: hooks}}, Limits{})
+				srv := newTestOf(t, Config{Server: config.Server{Name: "go", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Ask: ask.Options{Hooks: hooks}}, Limits{})
+				require.NoError(t, srv.Start(t.Context()))
 				assert.Equal(t, "2025-11-25", srv.connection().client.ProtocolVersion())
 				tools, _ := srv.listed()
 				assert.Len(t, tools, 1)
@@ -185,7 +187,7 @@ func TestDiscoverIsAnsweredLikeAnything(t *testing.T) {
 					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 				},
 			}
-			srv := started(t, Config{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
+			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
 			assert.Equal(t, "2025-11-25", srv.connection().client.ProtocolVersion())
 			tools, _ := srv.listed()
 			assert.Len(t, tools, 1)
@@ -204,7 +206,7 @@ func TestDiscoverInProcess(t *testing.T) {
 }
 
 // A vague answers server/discover with an empty result.
-type vague struct{ InProcess }
+type vague struct{ config.InProcessServer }
 
 func (v vague) HandleMessage(ctx context.Context, message json.RawMessage) mcp.JSONRPCMessage {
 	var in struct {
@@ -214,7 +216,7 @@ func (v vague) HandleMessage(ctx context.Context, message json.RawMessage) mcp.J
 	if json.Unmarshal(message, &in) == nil && in.Method == string(mcp.MethodServerDiscover) {
 		return mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: in.ID, Result: struct{}{}}
 	}
-	return v.InProcess.HandleMessage(ctx, message)
+	return v.InProcessServer.HandleMessage(ctx, message)
 }
 
 // A server that offers 2026-07-28 and then refuses it is connected with an older protocol,
@@ -228,7 +230,7 @@ func TestServerRefusesWhatItOffers(t *testing.T) {
 			var now atomic.Pointer[wire]
 			now.Store(s)
 			url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }), "127.0.0.1:0")
-			srv := started(t, Config{Name: "web", URL: url}, Limits{})
+			srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
 			assert.Equal(t, "2025-11-25", srv.connection().client.ProtocolVersion())
 			_, err := srv.call(t.Context(), "greet")
 			require.NoError(t, err)
@@ -252,7 +254,7 @@ func TestServerRefusesAllProtocols(t *testing.T) {
 	s.lacks = func(w http.ResponseWriter, _ json.RawMessage, _ string) {
 		http.Error(w, "out of order", http.StatusBadRequest)
 	}
-	srv := newTest(t, Config{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
 	err := srv.Start(t.Context())
 	require.ErrorContains(t, err, `unsupported protocol version: "2026-07-28"`)
 	assert.ErrorContains(t, err, "out of order")
@@ -268,7 +270,7 @@ func TestServerWithoutSubscriptions(t *testing.T) {
 				discovered: discovers(`["2026-07-28"]`, can), lacks: lacksAs404,
 				results: map[string]string{"tools/list": greets, "tools/call": greeting},
 			}
-			srv := started(t, Config{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
+			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
 			first := srv.connection()
 			mcptest.Soon(t, func() bool { return s.times("subscriptions/listen 2026-07-28") == listens })
 			var calls sync.WaitGroup
@@ -318,7 +320,7 @@ func TestServerWithoutTools(t *testing.T) {
 			if test.modern {
 				s.discovered, s.can, version = discovers(`["2026-07-28"]`, test.can), "", "2026-07-28"
 			}
-			srv := started(t, Config{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
+			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
 			got := srv.last()
 			assert.Len(t, got.Elements[test.kind], len(test.results))
 			assert.Empty(t, got.Elements[Tools])
@@ -332,7 +334,7 @@ func TestServerWithoutTools(t *testing.T) {
 // Status 404 is the end of a session unless it says that the server lacks the method.
 func TestSessionIsLost(t *testing.T) {
 	s := goSDK(refusesAsJSON)
-	srv := started(t, Config{Name: "go", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
+	srv := started(t, config.Server{Name: "go", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
 	first := srv.connection()
 	_, err := first.client.ReadResource(t.Context(), mcp.ReadResourceRequest{}) // the server has none
 	require.ErrorIs(t, err, mcp.ErrMethodNotFound)
@@ -344,7 +346,7 @@ func TestSessionIsLost(t *testing.T) {
 	gone.lacks = func(w http.ResponseWriter, _ json.RawMessage, _ string) {
 		http.Error(w, "session not found", http.StatusNotFound)
 	}
-	srv = started(t, Config{Name: "go", URL: mcptest.ServeHTTP(t, gone, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
+	srv = started(t, config.Server{Name: "go", URL: mcptest.ServeHTTP(t, gone, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
 	first = srv.connection()
 	_, err = srv.call(t.Context(), "greet")
 	require.ErrorIs(t, err, ErrDown)

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -57,8 +58,8 @@ const Masked = "[hidden]"
 
 // newSecrets returns the secrets of cfg:
 //
-//   - Secrets, and the values of Env and Headers; of credentials, such as
-//     "Bearer x" and "a=b; session=x", each part as well
+//   - Secrets, OAuth's ClientSecret, and the values of Env and Headers; of
+//     credentials, such as "Bearer x" and "a=b; session=x", each part as well
 //   - in Env, Headers and Args, what follows a secretName in JSON and in pairs such
 //     as "host=a password=b"
 //   - in URLs, also those in Env and Headers, the password, a user name that is
@@ -68,10 +69,13 @@ const Masked = "[hidden]"
 //     follow a secretName
 //   - in all fields, the values of variables in environ with a secretName, which
 //     a ${VAR} in the configuration may have expanded to
-func newSecrets(cfg *Config, environ []string) *secrets {
+func newSecrets(cfg *config.Server, environ []string) *secrets {
 	s := new(secrets)
 	for _, value := range cfg.Secrets {
 		s.addCredentials("secret", value)
+	}
+	if cfg.OAuth != nil {
+		s.addCredentials("secret", cfg.OAuth.ClientSecret)
 	}
 	for _, values := range []map[string]string{cfg.Env, cfg.Headers} {
 		for _, key := range slices.Sorted(maps.Keys(values)) {

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 )
 
 // Which texts are hidden and which are not.
 func TestHidden(t *testing.T) {
-	s := newSecrets(&Config{
+	s := newSecrets(&config.Server{
 		Secrets: []string{"a-note"},
 		Command: "tool", Args: []string{"--key", "abcd", "--verbose", "plainvalue", "--color=always", "--token=xyz", "https://h/?a=12345678"},
 		Env: map[string]string{"DEBUG": "true", "PORT": "8080", "TOKEN": "t0ken", "NAME": "very-long", "SHORT_KEY": "abc"},
@@ -48,7 +49,7 @@ func FuzzHidden(f *testing.F) {
 	f.Add("aaaaaaaa", "aaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaa…")
 	f.Add("…………", "secret-1", "secret…secret-1………………")
 	f.Fuzz(func(t *testing.T, a, b, text string) {
-		s := newSecrets(&Config{Headers: map[string]string{"A": a, "B": b}}, nil)
+		s := newSecrets(&config.Server{Headers: map[string]string{"A": a, "B": b}}, nil)
 		hidden := s.text(text)
 		found := false
 		for _, v := range s.values {
@@ -70,7 +71,7 @@ func FuzzHidden(f *testing.F) {
 
 // mcp-go's log of a server has none of its secrets, wherever they stand.
 func TestLogsAreHidden(t *testing.T) {
-	srv := newTest(t, Config{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, Limits{})
 	var b strings.Builder
 	log := slog.New(secretHandler{slog.NewJSONHandler(&b, nil), srv.secrets})
 	log.With("a", "ijklmnop").WithGroup("g").Error("it said abcdefgh", "err", &url.Error{Op: "Get", URL: "http://other/", Err: errors.New("ijklmnop")},
@@ -89,7 +90,7 @@ func TestLogsAreHidden(t *testing.T) {
 // a header alone, and the password of a URL as basic authentication sends it.
 // If one secret begins with another, the longer one is hidden whole.
 func TestHiddenForms(t *testing.T) {
-	s := newSecrets(&Config{
+	s := newSecrets(&config.Server{
 		URL: "http://ann:pass-word@h/", Headers: map[string]string{"Authorization": "Bearer tok-12345678", "Proxy-Authorization": "Basic Ym9iLTEyMzQ6a2V5LTU2Nzg=", "X-Api-Key": "Custom cus-12345678"},
 		Env: map[string]string{"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more", "C_KEY": "q/r+s"},
 	}, nil)
@@ -119,11 +120,11 @@ func TestHiddenParts(t *testing.T) {
 		"User ID=ann;Password=pw-1":                                "pw-1",
 		"db://ann:pass%zzword@db/x":                                "db://ann:pass%zzword@db/x", // not a URL that can be read
 	} {
-		for _, cfg := range []Config{{Env: map[string]string{"SETTINGS": given}}, {Args: []string{"--settings", given}}} {
+		for _, cfg := range []config.Server{{Env: map[string]string{"SETTINGS": given}}, {Args: []string{"--settings", given}}} {
 			assert.Equal(t, "refused: [hidden]", newSecrets(&cfg, nil).text("refused: "+want), given)
 		}
 	}
-	s := newSecrets(&Config{Args: []string{"host=db user=ann password=pass-word"}}, nil)
+	s := newSecrets(&config.Server{Args: []string{"host=db user=ann password=pass-word"}}, nil)
 	assert.Equal(t, "no user ann at db", s.text("no user ann at db"))
 }
 
@@ -131,7 +132,7 @@ func TestHiddenParts(t *testing.T) {
 // another, and there are at most so many.
 func TestHeldSecretsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := newSecrets(new(Config), nil)
+	s := newSecrets(new(config.Server), nil)
 	s.hold("first", []string{"first-value"})
 	for i := range 4 * maxHeaders {
 		s.hold("second", []string{fmt.Sprintf("second-%04d", i)})
@@ -154,13 +155,13 @@ func TestHiddenEscapes(t *testing.T) {
 		"p@ss(word)!/x y": {"p%40ss(word)!%2Fx%20y", "p%40ss(word)!%2fx%20y"},
 		"it's&<secret>":   {"it&#39;s&amp;&lt;secret&gt;"},
 	} {
-		s := newSecrets(&Config{Secrets: []string{secret}}, nil)
+		s := newSecrets(&config.Server{Secrets: []string{secret}}, nil)
 		for _, form := range forms {
 			assert.Equal(t, "no [hidden]!", s.text("no "+form+"!"), form)
 		}
 		assert.Less(t, len(s.values), 32)
 	}
-	s := newSecrets(&Config{Secrets: []string{"quite/secret:value/x"}}, nil)
+	s := newSecrets(&config.Server{Secrets: []string{"quite/secret:value/x"}}, nil)
 	assert.True(t, s.in("quite%2fsecret:value/x"))
 	assert.False(t, s.in("quite%2fopen:value/x"))
 }

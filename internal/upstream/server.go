@@ -62,7 +62,7 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) 
 	h := fnv.New64a()
 	h.Write([]byte(cfg.Name))
 	s := &Server{
-		cfg: cfg, secrets: newSecrets(&cfg, os.Environ()), limits: limits, publish: publish,
+		cfg: cfg, secrets: newSecrets(&cfg.Server, os.Environ()), limits: limits, publish: publish,
 		circuit: newCircuit(limits),
 		status:  Status{State: Configured, Since: time.Now()},
 		random:  rand.New(rand.NewPCG(h.Sum64(), 0)),

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,7 +47,7 @@ func TestDownServerIsTriedAgain(t *testing.T) {
 // It is tried less and less often.
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{Name: "x"}, Limits{Reconnect: time.Second}, nil)
+		s := New(Config{Server: config.Server{Name: "x"}}, Limits{Reconnect: time.Second}, nil)
 		defer s.Close()
 		waits := func(failures int) time.Duration {
 			s.mu.Lock()
@@ -67,7 +68,7 @@ func TestBackoff(t *testing.T) {
 func TestLongBackoff(t *testing.T) {
 	for _, first := range []time.Duration{2 * time.Minute, 1 << 47, 1 << 60, math.MaxInt64} {
 		synctest.Test(t, func(t *testing.T) {
-			s := New(Config{Name: "x"}, Limits{Reconnect: first}, nil)
+			s := New(Config{Server: config.Server{Name: "x"}}, Limits{Reconnect: first}, nil)
 			defer s.Close()
 			for failures := range 20 {
 				assert.Equal(t, first, s.limits.backoff(failures))
@@ -142,7 +143,7 @@ func TestDownServerIsNeeded(t *testing.T) {
 		})
 		s := mcpserver.NewMCPServer("s", "1", mcpserver.WithHooks(hooks))
 		s.AddTools(mcptest.Echo("echo", "Echoes"))
-		srv := newTest(t, Config{Name: "s", InProcess: s}, Limits{Reconnect: time.Second})
+		srv := newTest(t, config.Server{Name: "s", InProcess: s}, Limits{Reconnect: time.Second})
 		require.ErrorContains(t, srv.Start(t.Context()), "away")
 		for srv.Status().Failures < 6 {
 			time.Sleep(time.Until(srv.Status().Retry))
@@ -164,7 +165,7 @@ func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
 	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
 		mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION)), "127.0.0.1:0")
-	srv := started(t, Config{Name: "web", URL: url}, Limits{})
+	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
 	require.NoError(t, srv.connection().client.Close())
 	_, err := srv.call(t.Context(), "echo")
 	assert.ErrorIs(t, err, ErrDown)
@@ -228,7 +229,7 @@ func TestDegraded(t *testing.T) {
 	})
 	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
 	s.AddTools(mcptest.Echo("a", ""))
-	srv := started(t, Config{Name: "live", InProcess: s}, Limits{})
+	srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{})
 	broken.Store(true)
 	s.AddTools(mcptest.Echo("b", ""))
 	mcptest.Soon(t, func() bool { return srv.Status().State == Degraded })
@@ -254,7 +255,7 @@ func TestDegradedSince(t *testing.T) {
 			}
 		})
 		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-		srv := newTest(t, Config{Name: "live", InProcess: s}, Limits{Reconnect: time.Second})
+		srv := newTest(t, config.Server{Name: "live", InProcess: s}, Limits{Reconnect: time.Second})
 		var told []State
 		srv.OnStatus(func(_ context.Context, st Status) { told = append(told, st.State) })
 		require.NoError(t, srv.Start(t.Context()))
@@ -287,7 +288,7 @@ func TestListAgainTimeout(t *testing.T) {
 			}
 		})
 		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-		srv := started(t, Config{Name: "live", InProcess: s}, Limits{StartTimeout: 100 * time.Millisecond})
+		srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{StartTimeout: 100 * time.Millisecond})
 		hang.Store(true)
 		s.AddTools(mcptest.Echo("b", ""))
 		time.Sleep(coalesce + 99*time.Millisecond)
@@ -317,7 +318,7 @@ func TestListingsGoUpRaw(t *testing.T) {
 
 	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(mcptest.Echo("a", ""))
-	srv := started(t, Config{Name: "live", InProcess: s}, Limits{})
+	srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{})
 	s.AddTools(mcptest.Echo("b", ""))
 	mcptest.Soon(t, func() bool { tools, _ := srv.listed(); return len(tools) == 2 })
 }
@@ -327,10 +328,10 @@ func TestListingsGoUpRaw(t *testing.T) {
 func TestPublishFails(t *testing.T) {
 	s := mcptest.Server("live", mcptest.Echo("a", ""))
 	refused := errors.New("refused")
-	l := started(t, Config{Name: "limits", InProcess: s}, Limits{}).limits
+	l := started(t, config.Server{Name: "limits", InProcess: s}, Limits{}).limits
 	l.Refresh, l.Reconnect = time.Millisecond, -1
 	var calls atomic.Int64
-	srv := New(Config{Name: "live", InProcess: s, Log: slog.New(slog.DiscardHandler)}, l, func(ctx context.Context, _ List) error {
+	srv := New(Config{Server: config.Server{Name: "live", InProcess: s}, Log: slog.New(slog.DiscardHandler)}, l, func(ctx context.Context, _ List) error {
 		until, ok := ctx.Deadline()
 		assert.True(t, ok && time.Until(until) <= l.StartTimeout)
 		if calls.Add(1) != 2 {
@@ -351,7 +352,7 @@ func TestPublishFails(t *testing.T) {
 // it for a while.
 func TestCachedServer(t *testing.T) {
 	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", ""))), "127.0.0.1:0")
-	srv := newTest(t, Config{Name: "web", URL: url}, Limits{Idle: 20 * time.Millisecond})
+	srv := newTest(t, config.Server{Name: "web", URL: url}, Limits{Idle: 20 * time.Millisecond})
 	_, err := srv.call(t.Context(), "echo")
 	assert.EqualError(t, err, "the server is down", "it was not started")
 	srv.SetCached()
@@ -370,7 +371,7 @@ func TestCachedServer(t *testing.T) {
 // A connected server lists again when it is asked to, and is not taken for one that rests.
 func TestListAgain(t *testing.T) {
 	t.Parallel()
-	srv := newTest(t, Config{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, Limits{})
+	srv := newTest(t, config.Server{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, Limits{})
 	srv.ListAgain() // it is not connected
 	require.NoError(t, srv.Start(t.Context()))
 	_, before := srv.listed()
@@ -385,7 +386,7 @@ func TestListAgain(t *testing.T) {
 func TestListAgainLessAndLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, refresh := range []time.Duration{-1, 5 * time.Minute} {
-			srv := started(t, Config{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, Limits{Refresh: refresh})
+			srv := started(t, config.Server{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, Limits{Refresh: refresh})
 			listed := func(during time.Duration, again bool) int {
 				_, before := srv.listed()
 				for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -431,7 +432,7 @@ func TestNoRestBeforeACall(t *testing.T) {
 	})
 	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithHooks(hooks))
 	s.AddTools(mcptest.Echo("echo", ""))
-	srv = newTest(t, Config{Name: "s", InProcess: s}, Limits{Reconnect: time.Hour})
+	srv = newTest(t, config.Server{Name: "s", InProcess: s}, Limits{Reconnect: time.Hour})
 	srv.SetCached()
 	_, err := srv.call(t.Context(), "echo")
 	require.NoError(t, err)
@@ -449,7 +450,7 @@ func TestNoRestBeforeACall(t *testing.T) {
 // An invalid configuration fails the start and is not tried again.
 func TestInvalidConfig(t *testing.T) {
 	invalid := errors.New("the url is no URL")
-	srv := newTest(t, Config{Name: "x", Invalid: invalid}, Limits{Reconnect: time.Nanosecond})
+	srv := newTestOf(t, Config{Server: config.Server{Name: "x"}, Invalid: invalid}, Limits{Reconnect: time.Nanosecond})
 	assert.Equal(t, invalid, srv.Start(t.Context()))
 	st := srv.Status()
 	assert.Equal(t, Status{State: Down, Since: st.Since, Took: st.Took, Err: invalid, Failures: 1}, st)
@@ -486,7 +487,7 @@ func TestStartEnds(t *testing.T) {
 func TestReconnectsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := func(name string) time.Duration {
-			s := New(Config{Name: name}, Limits{Reconnect: time.Second}, nil)
+			s := New(Config{Server: config.Server{Name: name}}, Limits{Reconnect: time.Second}, nil)
 			defer s.Close()
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -536,7 +537,7 @@ func TestNoRestDuringACall(t *testing.T) {
 		return mcp.NewToolResultText("at last"), nil
 	}}
 	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", slow)), "127.0.0.1:0")
-	srv := started(t, Config{Name: "web", URL: url}, Limits{Idle: time.Hour})
+	srv := started(t, config.Server{Name: "web", URL: url}, Limits{Idle: time.Hour})
 	type result struct {
 		*mcp.CallToolResult
 		error
@@ -576,7 +577,7 @@ func TestStormsAreThrottled(t *testing.T) {
 			time.Sleep(listing)
 		})
 		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-		srv := started(t, Config{Name: "live", InProcess: s}, Limits{})
+		srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{})
 		defer srv.Close()
 		c := srv.connection()
 		before, begun := lists.Load(), time.Now()

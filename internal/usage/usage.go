@@ -14,9 +14,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/document"
+	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // maxStored is how many names the store keeps: the most used.
@@ -25,7 +26,7 @@ const maxStored = 10_000
 // A Record holds the use of each name: the sum over its uses. It may be used
 // concurrently.
 type Record struct {
-	store    document.Store // or nil
+	store    store.Document // or nil
 	counts   map[string]float64
 	halfLife time.Duration
 
@@ -46,8 +47,8 @@ type use struct {
 
 // New returns a Record without uses. counts are added to what it records; only
 // finite positive ones count. store may be nil.
-func New(store document.Store, counts map[string]float64, halfLife time.Duration) *Record {
-	return &Record{store: store, counts: maps.Clone(counts), halfLife: halfLife, fresh: make(map[string]use)}
+func New(doc store.Document, counts map[string]float64, halfLife time.Duration) *Record {
+	return &Record{store: doc, counts: maps.Clone(counts), halfLife: halfLife, fresh: make(map[string]use)}
 }
 
 // after returns the count of u at a later time.
@@ -194,10 +195,10 @@ func (r *Record) save(now time.Time) error {
 
 // add adds uses to the store, and returns what it has then.
 func (r *Record) add(fresh map[string]use, now time.Time) (map[string]use, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), document.MaxWait)
+	ctx, cancel := context.WithTimeout(context.Background(), guard.MaxWait)
 	defer cancel()
 	var known map[string]use
-	err := document.Update(ctx, r.store, func(data []byte) ([]byte, error) {
+	err := guard.Update(ctx, r.store, func(data []byte) ([]byte, error) {
 		before, _ := parse(data) // what is malformed begins anew
 		all := r.sum(before, fresh)
 		counts := make(map[string]float64, len(all))

@@ -28,7 +28,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/pages"
+	"github.com/mcphybrid/mcphybrid/internal/visitor/pages"
 )
 
 const version = "v0.1.0" // of the modules that are released for the visitor

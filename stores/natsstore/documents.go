@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -21,21 +21,21 @@ const (
 
 	// maxParts is how many parts the largest document may have: as many as there are if each
 	// message has the least room, and some more, since compressing may add a few bytes.
-	maxParts = shared.MaxDocument/(minPayload-maxHead) + 16
+	maxParts = store.MaxDocument/(minPayload-maxHead) + 16
 )
 
-// A document is a [shared.Document].
+// A document is a [store.Watched].
 type document struct {
 	of   *Store
 	name string
 	key  string // the name as a part of keys
 	err  error  // why the name is not valid, or nil
-	own  *parts // of a document that is a mcphybrid.PartStore
+	own  *parts // beside the document
 }
 
 // Document returns the document with that name, which must be valid as the id of a
 // session must be.
-func (s *Store) Document(name string) shared.Document {
+func (s *Store) Document(name string) store.Watched {
 	d := &document{of: s, name: name}
 	d.key, d.err = encoded(name)
 	d.own = &parts{s, s.documents, s.parts, "i." + d.key + "."}
@@ -76,7 +76,7 @@ func (d *document) within(ctx context.Context) (context.Context, func()) {
 	return context.WithTimeout(ctx, d.of.opts.Timeout)
 }
 
-// Put implements [shared.Document].
+// Put implements [store.Watched].
 func (d *document) Put(key string, part []byte) error {
 	if d.err != nil {
 		return d.failed("saving", d.err)
@@ -84,7 +84,7 @@ func (d *document) Put(key string, part []byte) error {
 	return d.own.Put(key, part)
 }
 
-// Get implements [shared.Document].
+// Get implements [store.Watched].
 func (d *document) Get(key string) ([]byte, error) {
 	if d.err != nil {
 		return nil, d.failed("loading", d.err)
@@ -92,7 +92,7 @@ func (d *document) Get(key string) ([]byte, error) {
 	return d.own.Get(key)
 }
 
-// Load implements [shared.Document].
+// Load implements [store.Watched].
 func (d *document) Load() ([]byte, error) {
 	ctx, cancel := d.within(context.Background())
 	defer cancel()
@@ -164,14 +164,14 @@ func (d *document) read(ctx context.Context, m manifest) ([]byte, error) {
 		}
 		packed = append(packed, e.Value()...)
 	}
-	data, err := unpack(packed, shared.MaxDocument)
+	data, err := unpack(packed, store.MaxDocument)
 	if data == nil {
 		data = []byte{}
 	}
 	return data, err
 }
 
-// Save implements [shared.Document].
+// Save implements [store.Watched].
 func (d *document) Save(data []byte) error {
 	ctx, cancel := d.within(context.Background())
 	defer cancel()
@@ -189,7 +189,7 @@ func (d *document) Save(data []byte) error {
 	}
 }
 
-// Update implements [shared.Document].
+// Update implements [store.Watched].
 func (d *document) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
 	ctx, cancel := d.within(ctx)
 	defer cancel()
@@ -214,8 +214,8 @@ func (d *document) Update(ctx context.Context, change func([]byte) ([]byte, erro
 // replace makes data the document, unless it was replaced since m. nil means that there
 // is none: the manifest stays, so that revisions only grow.
 func (d *document) replace(ctx context.Context, m manifest, data []byte) error {
-	if len(data) > shared.MaxDocument {
-		return fmt.Errorf("%w: %d bytes, more than %d", shared.ErrTooLarge, len(data), shared.MaxDocument)
+	if len(data) > store.MaxDocument {
+		return fmt.Errorf("%w: %d bytes, more than %d", store.ErrTooLarge, len(data), store.MaxDocument)
 	}
 	next := manifest{Version: version, Parts: fmt.Sprintf("%d.%s", m.revision, rand.Text())}
 	if data != nil {
@@ -272,7 +272,7 @@ func (d *document) tidy(ctx context.Context, revision uint64, keep string) {
 	}
 }
 
-// Watch implements [shared.Document].
+// Watch implements [store.Watched].
 func (d *document) Watch(ctx context.Context, changed func()) error {
 	if d.err != nil {
 		return d.failed("watching", d.err)

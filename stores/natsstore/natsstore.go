@@ -1,14 +1,14 @@
 // Package natsstore keeps in NATS JetStream what the replicas of a host share: sessions
-// and documents, as the package shared describes them.
+// and documents, as the package store describes them.
 //
 //	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
-//	store, err := natsstore.Open(ctx, nc, &natsstore.Options{Replicas: 3})
-//	trust := store.Document("trust")
+//	engine, err := natsstore.Open(ctx, nc, &natsstore.Options{Replicas: 3})
+//	trust := engine.Document("trust")
 //	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-//		TrustStore: trust, Cache: store.Document("cache"), StateParts: store.Parts(),
+//		TrustStore: trust, Cache: engine.Document("cache"), StateParts: engine.Parts(),
 //	})
-//	go trust.Watch(ctx, func() { mgr.RefreshTrust() })
-//	state, revision, err := store.Sessions().Get(ctx, conversation)
+//	go trust.Watch(ctx, func() { mgr.Refresh() })
+//	state, revision, err := engine.Sessions().Get(ctx, conversation)
 //
 // # Layout
 //
@@ -40,7 +40,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -188,7 +188,7 @@ func (s *Store) room() int {
 
 // encoded returns an id as a part of a key.
 func encoded(id string) (string, error) {
-	if err := shared.CheckID(id); err != nil {
+	if err := store.CheckID(id); err != nil {
 		return "", err
 	}
 	return base64.RawURLEncoding.EncodeToString([]byte(id)), nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/storetest"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -76,24 +76,24 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	storetest.RunSessions(t, storetest.SessionsSubject{
-		Open: func(t *testing.T) shared.Sessions { return e.open(t, Options{}).Sessions() },
-		Expiring: func(t *testing.T, after time.Duration) shared.Sessions {
+		Open: func(t *testing.T) store.Sessions { return e.open(t, Options{}).Sessions() },
+		Expiring: func(t *testing.T, after time.Duration) store.Sessions {
 			return e.open(t, Options{Bucket: "expiring", Expiry: after}).Sessions()
 		},
-		Broken: func(t *testing.T) shared.Sessions { return cut(t).Sessions() },
+		Broken: func(t *testing.T) store.Sessions { return cut(t).Sessions() },
 	})
 }
 
 func TestParts(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	storetest.RunParts(t, func(t *testing.T) shared.Parts { return e.open(t, Options{}).Parts() })
+	storetest.RunParts(t, func(t *testing.T) store.Parts { return e.open(t, Options{}).Parts() })
 }
 
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	storetest.RunDocuments(t,
-		func(t *testing.T, name string) shared.Document { return e.open(t, Options{}).Document(name) },
-		func(t *testing.T, name string) shared.Document { return cut(t).Document(name) })
+		func(t *testing.T, name string) store.Watched { return e.open(t, Options{}).Document(name) },
+		func(t *testing.T, name string) store.Watched { return cut(t).Document(name) })
 }

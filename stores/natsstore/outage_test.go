@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -204,7 +204,7 @@ func TestMaxPayloadIsTooSmall(t *testing.T) {
 		nc, err := nats.Connect(s.ClientURL())
 		require.NoError(t, err)
 		defer nc.Close()
-		store, err := Open(t.Context(), nc, nil)
+		opened, err := Open(t.Context(), nc, nil)
 		if most < 8192 {
 			require.EqualError(t, err, fmt.Sprintf("natsstore: max_payload of the server is %d, less than 8192", most))
 			continue
@@ -214,14 +214,14 @@ func TestMaxPayloadIsTooSmall(t *testing.T) {
 		for range 300 {
 			want = append(want, rand.Text()...)
 		}
-		d := store.Document("x")
+		d := opened.Document("x")
 		require.NoError(t, d.Save(want))
 		got, err := d.Load()
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 		key := strings.Repeat("a", 43)
-		require.NoError(t, store.Parts().Put(key, want))
-		got, err = store.Parts().Get(key)
+		require.NoError(t, opened.Parts().Put(key, want))
+		got, err = opened.Parts().Get(key)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
@@ -237,14 +237,14 @@ func TestManyParts(t *testing.T) {
 	t.Cleanup(e.stop)
 	require.True(t, s.ReadyForConnections(20*time.Second))
 	d := e.open(t, Options{Timeout: time.Minute}).Document("x").(*document)
-	want := make([]byte, (shared.MaxDocument/partBytes+2)*(minPayload-maxHead))
+	want := make([]byte, (store.MaxDocument/partBytes+2)*(minPayload-maxHead))
 	_, _ = rand.Read(want) // it never fails
 	for range 2 {
 		want[0]++
 		require.NoError(t, d.Save(want))
 		got, m, err := d.load(t.Context())
 		require.NoError(t, err)
-		require.Greater(t, m.Count, shared.MaxDocument/partBytes+1)
+		require.Greater(t, m.Count, store.MaxDocument/partBytes+1)
 		require.True(t, bytes.Equal(want, got))
 	}
 }
@@ -257,8 +257,8 @@ func TestPartOfTooManyMessages(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
-	_, err := messages(shared.MaxDocument, size)
-	assert.ErrorIs(t, err, shared.ErrTooLarge)
+	_, err := messages(store.MaxDocument, size)
+	assert.ErrorIs(t, err, store.ErrTooLarge)
 	assert.ErrorContains(t, err, "raise the server's max_payload")
 }
 
@@ -271,24 +271,24 @@ func TestMaxPayload(t *testing.T) {
 	e := &engine{server: s}
 	t.Cleanup(e.stop)
 	require.True(t, s.ReadyForConnections(20*time.Second))
-	store := e.open(t, Options{})
+	opened := e.open(t, Options{})
 	random := make([]byte, 12<<10+1)
 	for i := range random {
 		random[i] = byte(i * i >> 7)
 	}
-	sessions := store.Sessions()
+	sessions := opened.Sessions()
 	revision, err := sessions.Put(t.Context(), "x", random[:1000], 0)
 	require.NoError(t, err)
 	_, err = sessions.Put(t.Context(), "x", []byte(strings.Repeat("tool ", 100_000)), revision)
 	assert.NoError(t, err, "it is small when it is compressed")
-	require.NoError(t, store.Document("x").Save(append(random, random...)))
-	data, err := store.Document("x").Load()
+	require.NoError(t, opened.Document("x").Save(append(random, random...)))
+	data, err := opened.Document("x").Load()
 	require.NoError(t, err)
 	assert.Len(t, data, 2*len(random))
 
 	_, _ = rand.Read(random) // it never fails
 	_, err = sessions.Put(t.Context(), "y", random, 0)
-	assert.ErrorIs(t, err, shared.ErrTooLarge)
+	assert.ErrorIs(t, err, store.ErrTooLarge)
 	assert.ErrorContains(t, err, "raise the server's max_payload")
 }
 

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -23,9 +22,7 @@ type parts struct {
 
 // Parts returns the parts of states, for Options.StateParts. What is not put again is kept two
 // hours longer than sessions are.
-func (s *Store) Parts() shared.Parts { return &parts{s, s.states, s.stateParts, "s."} }
-
-var validKey = regexp.MustCompile(`^[a-zA-Z0-9_-]{43}$`)
+func (s *Store) Parts() store.Parts { return &parts{s, s.states, s.stateParts, "s."} }
 
 func (p *parts) failed(doing, key string, err error) error {
 	if err == nil {
@@ -45,12 +42,12 @@ func (p *parts) Put(key string, part []byte) error {
 
 func (p *parts) put(ctx context.Context, key string, part []byte) error {
 	switch {
-	case !validKey.MatchString(key):
+	case !store.IsKey(key):
 		return errors.New("it is no key of a part")
 	case part == nil:
 		return p.stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+p.kv.Bucket()+"."+p.prefix+key+".*"))
-	case len(part) > shared.MaxDocument:
-		return fmt.Errorf("%w: %d bytes, more than %d", shared.ErrTooLarge, len(part), shared.MaxDocument)
+	case len(part) > store.MaxDocument:
+		return fmt.Errorf("%w: %d bytes, more than %d", store.ErrTooLarge, len(part), store.MaxDocument)
 	}
 	packed := pack(part)
 	size := min(partBytes, p.of.room()) - 2
@@ -75,7 +72,7 @@ func (p *parts) put(ctx context.Context, key string, part []byte) error {
 func messages(n, size int) (int, error) {
 	count := max((n+size-1)/size, 1)
 	if count > math.MaxUint16 {
-		return 0, fmt.Errorf("%w: %d bytes compressed, %d messages of %d: raise the server's max_payload", shared.ErrTooLarge, n, count, size)
+		return 0, fmt.Errorf("%w: %d bytes compressed, %d messages of %d: raise the server's max_payload", store.ErrTooLarge, n, count, size)
 	}
 	return count, nil
 }
@@ -89,7 +86,7 @@ func (p *parts) Get(key string) ([]byte, error) {
 }
 
 func (p *parts) get(ctx context.Context, key string) ([]byte, error) {
-	if !validKey.MatchString(key) {
+	if !store.IsKey(key) {
 		return nil, errors.New("it is no key of a part")
 	}
 	var packed []byte
@@ -110,7 +107,7 @@ func (p *parts) get(ctx context.Context, key string) ([]byte, error) {
 		}
 		packed = append(packed, value...)
 	}
-	part, err := unpack(packed, shared.MaxDocument)
+	part, err := unpack(packed, store.MaxDocument)
 	if part == nil && err == nil {
 		part = []byte{}
 	}

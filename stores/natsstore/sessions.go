@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 type sessions struct{ of *Store }
 
 // Sessions returns the sessions of the store.
-func (s *Store) Sessions() shared.Sessions { return sessions{s} }
+func (s *Store) Sessions() store.Sessions { return sessions{s} }
 
 // named returns err with the id of a session, or nil for nil.
 func named(id string, err error) error {
@@ -37,12 +37,12 @@ func (s sessions) Get(ctx context.Context, id string) ([]byte, uint64, error) {
 func (s sessions) get(ctx context.Context, key string) ([]byte, uint64, error) {
 	e, err := s.of.sessions.Get(ctx, key)
 	if isMissing(err) {
-		return nil, 0, shared.ErrNotFound
+		return nil, 0, store.ErrNotFound
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	state, err := unpack(e.Value(), shared.MaxState)
+	state, err := unpack(e.Value(), store.MaxState)
 	return state, e.Revision(), err
 }
 
@@ -56,12 +56,12 @@ func (s sessions) Put(ctx context.Context, id string, state []byte, revision uin
 }
 
 func (s sessions) put(ctx context.Context, key string, state []byte, revision uint64) (next uint64, err error) {
-	if len(state) > shared.MaxState {
-		return 0, fmt.Errorf("%w: %d bytes, more than %d", shared.ErrTooLarge, len(state), shared.MaxState)
+	if len(state) > store.MaxState {
+		return 0, fmt.Errorf("%w: %d bytes, more than %d", store.ErrTooLarge, len(state), store.MaxState)
 	}
 	value := pack(state)
 	if room := s.of.room(); len(value) > room {
-		return 0, fmt.Errorf("%w: %d bytes, %d compressed, of which a message takes %d: raise the server's max_payload", shared.ErrTooLarge, len(state), len(value), room)
+		return 0, fmt.Errorf("%w: %d bytes, %d compressed, of which a message takes %d: raise the server's max_payload", store.ErrTooLarge, len(state), len(value), room)
 	}
 	if revision == 0 {
 		next, err = s.of.sessions.Create(ctx, key, value)
@@ -78,7 +78,7 @@ func (s sessions) put(ctx context.Context, key string, state []byte, revision ui
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	}
-	return 0, shared.ErrConflict
+	return 0, store.ErrConflict
 }
 
 func (s sessions) Delete(ctx context.Context, id string, revision uint64) error {
@@ -99,12 +99,12 @@ func (s sessions) delete(ctx context.Context, key string, revision uint64) error
 	case revision == 0:
 		return s.of.sessions.Delete(ctx, key)
 	case revision != e.Revision():
-		return shared.ErrConflict
+		return store.ErrConflict
 	}
 	if err := s.of.sessions.Delete(ctx, key, jetstream.LastRevision(revision)); !isStale(err) {
 		return err
 	}
-	return shared.ErrConflict
+	return store.ErrConflict
 }
 
 func (s sessions) List(ctx context.Context) iter.Seq2[string, error] {

@@ -52,7 +52,7 @@
 //
 // # What replicas share
 //
-// A [Shared] has the sessions and documents of the package shared, in tables of the same
+// A [Shared] has the sessions and documents of the package store, in tables of the same
 // schema. It needs no extension.
 //
 //	mcphybrid.shared_sessions     id, revision, put, state

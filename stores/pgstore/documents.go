@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
-// A document is a [shared.Document].
+// A document is a [store.Watched].
 type document struct {
 	of   *Shared
 	name string
@@ -21,8 +21,8 @@ type document struct {
 
 // Document returns the document with that name, which must be valid as the id of a
 // session must be.
-func (s *Shared) Document(name string) shared.Document {
-	err := shared.CheckID(name)
+func (s *Shared) Document(name string) store.Watched {
+	err := store.CheckID(name)
 	return &document{s, name, err, parts{s, name, err}}
 }
 
@@ -38,7 +38,7 @@ func (d *document) within(ctx context.Context) (context.Context, func()) {
 	return context.WithTimeout(ctx, d.of.opts.Timeout)
 }
 
-// Load implements [shared.Document].
+// Load implements [store.Watched].
 func (d *document) Load() ([]byte, error) {
 	ctx, cancel := d.within(context.Background())
 	defer cancel()
@@ -58,7 +58,7 @@ func (d *document) load(ctx context.Context) (data []byte, revision int64, err e
 	return data, revision, err
 }
 
-// Save implements [shared.Document].
+// Save implements [store.Watched].
 func (d *document) Save(data []byte) error {
 	ctx, cancel := d.within(context.Background())
 	defer cancel()
@@ -69,7 +69,7 @@ func (d *document) Save(data []byte) error {
 	return d.failed("saving", err)
 }
 
-// Update implements [shared.Document].
+// Update implements [store.Watched].
 func (d *document) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
 	ctx, cancel := d.within(ctx)
 	defer cancel()
@@ -101,8 +101,8 @@ func (d *document) store(ctx context.Context, data []byte, unless string) (store
 	if d.err != nil {
 		return false, d.err
 	}
-	if len(data) > shared.MaxDocument {
-		return false, fmt.Errorf("%w: %d bytes, more than %d", shared.ErrTooLarge, len(data), shared.MaxDocument)
+	if len(data) > store.MaxDocument {
+		return false, fmt.Errorf("%w: %d bytes, more than %d", store.ErrTooLarge, len(data), store.MaxDocument)
 	}
 	err = d.of.pool.QueryRow(ctx, fmt.Sprintf(`WITH stored AS (
 			INSERT INTO %s.shared_documents AS d (name, revision, data) VALUES ($1::text, %s, $2::bytea) %s RETURNING name
@@ -114,7 +114,7 @@ func (d *document) store(ctx context.Context, data []byte, unless string) (store
 	return err == nil, err
 }
 
-// Watch implements [shared.Document]. It keeps a connection of the pool.
+// Watch implements [store.Watched]. It keeps a connection of the pool.
 func (d *document) Watch(ctx context.Context, changed func()) error {
 	if d.err != nil {
 		return d.failed("watching", d.err)

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
-// parts are [shared.Parts] of a document or, if owner is "", of states.
+// parts are [store.Parts] of a document or, if owner is "", of states.
 type parts struct {
 	of    *Shared
 	owner string
@@ -20,9 +19,7 @@ type parts struct {
 
 // Parts returns the parts of states, for Options.StateParts. What is not put again is kept two
 // hours longer than sessions are.
-func (s *Shared) Parts() shared.Parts { return &parts{of: s} }
-
-var validKey = regexp.MustCompile(`^[a-zA-Z0-9_-]{43}$`)
+func (s *Shared) Parts() store.Parts { return &parts{of: s} }
 
 // failed returns err with the key of a part, or nil for nil.
 func (p *parts) failed(doing, key string, err error) error {
@@ -33,13 +30,13 @@ func (p *parts) failed(doing, key string, err error) error {
 }
 
 func (p *parts) check(key string) error {
-	if p.err == nil && !validKey.MatchString(key) {
+	if p.err == nil && !store.IsKey(key) {
 		return errors.New("it is no key of a part")
 	}
 	return p.err
 }
 
-// Put implements [shared.Parts].
+// Put implements [store.Parts].
 func (p *parts) Put(key string, part []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), p.of.opts.Timeout)
 	defer cancel()
@@ -50,8 +47,8 @@ func (p *parts) put(ctx context.Context, key string, part []byte) error {
 	if err := p.check(key); err != nil {
 		return err
 	}
-	if len(part) > shared.MaxDocument {
-		return fmt.Errorf("%w: %d bytes, more than %d", shared.ErrTooLarge, len(part), shared.MaxDocument)
+	if len(part) > store.MaxDocument {
+		return fmt.Errorf("%w: %d bytes, more than %d", store.ErrTooLarge, len(part), store.MaxDocument)
 	}
 	table := p.of.schema + ".shared_parts"
 	if part == nil {
@@ -77,7 +74,7 @@ func (p *parts) sweep(ctx context.Context) error {
 	return err
 }
 
-// Get implements [shared.Parts].
+// Get implements [store.Parts].
 func (p *parts) Get(key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.of.opts.Timeout)
 	defer cancel()

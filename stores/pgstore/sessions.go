@@ -8,13 +8,13 @@ import (
 	"math/rand/v2"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 type sessions struct{ *Shared }
 
 // Sessions returns the sessions that are shared.
-func (s *Shared) Sessions() shared.Sessions { return sessions{s} }
+func (s *Shared) Sessions() store.Sessions { return sessions{s} }
 
 // named returns err with the id of a session, or nil for nil.
 func named(id string, err error) error {
@@ -30,12 +30,12 @@ func (s sessions) Get(ctx context.Context, id string) ([]byte, uint64, error) {
 }
 
 func (s sessions) get(ctx context.Context, id string) (state []byte, revision uint64, err error) {
-	if err := shared.CheckID(id); err != nil {
+	if err := store.CheckID(id); err != nil {
 		return nil, 0, err
 	}
 	err = s.pool.QueryRow(ctx, "SELECT state, revision FROM "+s.schema+".shared_sessions WHERE id = $1::text AND "+s.fresh(), s.mode, id).Scan(&state, &revision)
 	if isNone(err) {
-		return nil, 0, shared.ErrNotFound
+		return nil, 0, store.ErrNotFound
 	}
 	return state, revision, err
 }
@@ -53,11 +53,11 @@ const (
 )
 
 func (s sessions) put(ctx context.Context, id string, state []byte, revision uint64) (next uint64, err error) {
-	if err := shared.CheckID(id); err != nil {
+	if err := store.CheckID(id); err != nil {
 		return 0, err
 	}
-	if len(state) > shared.MaxState {
-		return 0, fmt.Errorf("%w: %d bytes, more than %d", shared.ErrTooLarge, len(state), shared.MaxState)
+	if len(state) > store.MaxState {
+		return 0, fmt.Errorf("%w: %d bytes, more than %d", store.ErrTooLarge, len(state), store.MaxState)
 	}
 	if state == nil {
 		state = []byte{} // not NULL
@@ -79,7 +79,7 @@ func (s sessions) put(ctx context.Context, id string, state []byte, revision uin
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
 		}
-		return 0, shared.ErrConflict
+		return 0, store.ErrConflict
 	}
 	if err == nil && rand.N(sweepEvery) == 0 {
 		_ = s.sweep(ctx) // the next one removes what is left
@@ -99,7 +99,7 @@ func (s sessions) Delete(ctx context.Context, id string, revision uint64) error 
 }
 
 func (s sessions) delete(ctx context.Context, id string, revision uint64) error {
-	if err := shared.CheckID(id); err != nil {
+	if err := store.CheckID(id); err != nil {
 		return err
 	}
 	tag, err := s.pool.Exec(ctx, "DELETE FROM "+s.schema+".shared_sessions WHERE id = $1::text AND ($2::bigint = 0 OR revision = $2::bigint)", s.mode, id, int64(revision))
@@ -108,8 +108,8 @@ func (s sessions) delete(ctx context.Context, id string, revision uint64) error 
 	}
 	switch _, _, err = s.get(ctx, id); err {
 	case nil:
-		return shared.ErrConflict
-	case shared.ErrNotFound:
+		return store.ErrConflict
+	case store.ErrNotFound:
 		return nil
 	}
 	return err

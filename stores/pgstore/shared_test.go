@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/storetest"
 	"github.com/mcphybrid/mcphybrid/storetest/replicas"
 	"github.com/stretchr/testify/assert"
@@ -55,11 +55,11 @@ func TestSessions(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		schema, pool := e.schema(t), e.many(t)
 		storetest.RunSessions(t, storetest.SessionsSubject{
-			Open: func(t *testing.T) shared.Sessions { return share(t, pool, SharedOptions{Schema: schema}).Sessions() },
-			Expiring: func(t *testing.T, after time.Duration) shared.Sessions {
+			Open: func(t *testing.T) store.Sessions { return share(t, pool, SharedOptions{Schema: schema}).Sessions() },
+			Expiring: func(t *testing.T, after time.Duration) store.Sessions {
 				return share(t, pool, SharedOptions{Schema: e.schema(t), Expiry: after}).Sessions()
 			},
-			Broken: func(t *testing.T) shared.Sessions { return e.cutOff(t, schema).Sessions() },
+			Broken: func(t *testing.T) store.Sessions { return e.cutOff(t, schema).Sessions() },
 		})
 	})
 }
@@ -68,17 +68,17 @@ func TestDocuments(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		schema, pool := e.schema(t), e.many(t)
 		storetest.RunDocuments(t,
-			func(t *testing.T, name string) shared.Document {
+			func(t *testing.T, name string) store.Watched {
 				return share(t, pool, SharedOptions{Schema: schema, Poll: e.poll(), Timeout: time.Minute}).Document(name)
 			},
-			func(t *testing.T, name string) shared.Document { return e.cutOff(t, schema).Document(name) })
+			func(t *testing.T, name string) store.Watched { return e.cutOff(t, schema).Document(name) })
 	})
 }
 
 func TestParts(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		schema, pool := e.schema(t), e.many(t)
-		storetest.RunParts(t, func(t *testing.T) shared.Parts { return share(t, pool, SharedOptions{Schema: schema}).Parts() })
+		storetest.RunParts(t, func(t *testing.T) store.Parts { return share(t, pool, SharedOptions{Schema: schema}).Parts() })
 	})
 }
 

@@ -18,16 +18,16 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
-	"github.com/mcphybrid/mcphybrid/shared"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // A Store is what replicas share.
 type Store interface {
-	Sessions() shared.Sessions
-	Document(name string) shared.Document
-	Parts() shared.Parts
+	Sessions() store.Sessions
+	Document(name string) store.Watched
+	Parts() store.Parts
 }
 
 // Run runs all tests. open opens an empty store, or opens that of the same test again, as another
@@ -48,7 +48,7 @@ func Run(t *testing.T, open func(t *testing.T, test string) Store) {
 type replica struct {
 	*mcphybrid.Manager
 	user     *mcphybrid.User // that has a server, or nil
-	sessions shared.Sessions
+	sessions store.Sessions
 }
 
 // begin begins a replica with a server, and perhaps one of a user.
@@ -59,7 +59,7 @@ func begin(t *testing.T, s Store, cfg mcphybrid.ServerConfig, own ...mcphybrid.S
 		Inline: mcphybrid.InlineOptions{Max: 3}, Servers: []mcphybrid.ServerConfig{cfg},
 	})
 	require.NoError(t, m.Start(t.Context()))
-	refresh := map[shared.Document]func() error{cache: m.RefreshCache, trust: m.RefreshTrust}
+	refresh := map[store.Watched]func() error{cache: m.Refresh, trust: m.Refresh}
 	r := &replica{Manager: m, sessions: s.Sessions()}
 	if own != nil {
 		cache, trust := s.Document("cache of ann"), s.Document("trust of ann")
@@ -67,7 +67,7 @@ func begin(t *testing.T, s Store, cfg mcphybrid.ServerConfig, own ...mcphybrid.S
 		r.user, err = m.NewUser("ann", &mcphybrid.UserOptions{Servers: own, Cache: cache, TrustStore: trust})
 		require.NoError(t, err)
 		require.NoError(t, r.user.Start(t.Context()))
-		refresh[cache], refresh[trust] = r.user.RefreshCache, r.user.RefreshTrust
+		refresh[cache], refresh[trust] = r.user.Refresh, r.user.Refresh
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
@@ -197,7 +197,7 @@ func (r *replica) turn(ctx context.Context, id, message string) error {
 	state, revision, err := r.sessions.Get(ctx, id)
 	var now talk
 	var sess *mcphybrid.Session
-	if errors.Is(err, shared.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		sess, err = r.NewSession(nil), nil
 	} else if err == nil {
 		if err = json.Unmarshal(state, &now); err == nil {
@@ -250,7 +250,7 @@ func atOnce(t *testing.T, open func(t *testing.T) Store) {
 						if err == nil {
 							break
 						}
-						if !assert.ErrorIs(t, err, shared.ErrConflict) {
+						if !assert.ErrorIs(t, err, store.ErrConflict) {
 							return
 						}
 						told.Add(1)

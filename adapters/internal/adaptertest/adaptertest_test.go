@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -53,7 +54,7 @@ func (p *plain) Run(ctx context.Context, message string) (answer string, err err
 			if ctx.Err() != nil {
 				return "", ctx.Err()
 			}
-			e, err := mcphybrid.ExportResult(res, mcphybrid.FormatOpenAIChat)
+			e, err := provider.ExportResult(res, provider.OpenAIChat)
 			if err != nil {
 				return "", err
 			}
@@ -69,7 +70,7 @@ func (p *plain) Run(ctx context.Context, message string) (answer string, err err
 }
 
 func (p *plain) ask(ctx context.Context) (object, error) {
-	tools, err := p.session.Export(mcphybrid.FormatOpenAIChat)
+	tools, err := p.session.Export(provider.OpenAIChat)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A loop is the loop of the README over a provider's JSON, without an SDK.
@@ -26,7 +27,7 @@ type loop struct {
 
 // A wire is what a loop has to know of a provider.
 type wire struct {
-	format mcphybrid.Format
+	format provider.Format
 	model  string
 	path   string
 	more   object // members of each request
@@ -35,7 +36,7 @@ type wire struct {
 	reply func(body []byte) (messages []json.RawMessage, text string, calls []called, err error)
 
 	// results returns the messages that answer calls.
-	results func(calls []called, results []mcphybrid.ExportedResult) []json.RawMessage
+	results func(calls []called, results []provider.Result) []json.RawMessage
 }
 
 type called struct {
@@ -83,13 +84,13 @@ func (l *loop) Run(ctx context.Context, message string) (answer string, err erro
 		if len(calls) == 0 {
 			return text, nil
 		}
-		results := make([]mcphybrid.ExportedResult, len(calls))
+		results := make([]provider.Result, len(calls))
 		for i, c := range calls {
 			res, _ := l.session.Call(ctx, c.name, c.arguments) // res tells the model of an error
 			if ctx.Err() != nil {
 				return "", ctx.Err()
 			}
-			if results[i], err = mcphybrid.ExportResult(res, l.format); err != nil {
+			if results[i], err = provider.ExportResult(res, l.format); err != nil {
 				return "", err
 			}
 		}
@@ -121,7 +122,7 @@ func (l *loop) send(ctx context.Context, turn mcphybrid.Turn) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	usage, err := mcphybrid.ParseUsage(l.format, data)
+	usage, err := provider.ParseUsage(l.format, data)
 	if err != nil {
 		return nil, err
 	}
@@ -131,16 +132,16 @@ func (l *loop) send(ctx context.Context, turn mcphybrid.Turn) ([]byte, error) {
 
 var wires = []wire{
 	{
-		format: mcphybrid.FormatAnthropic, model: "claude-sonnet-5-5", path: "/v1/messages", more: object{"max_tokens": 1000},
+		format: provider.Anthropic, model: "claude-sonnet-5-5", path: "/v1/messages", more: object{"max_tokens": 1000},
 		reply: repliedMessages, results: messagesResults,
 	},
 	{
-		format: mcphybrid.FormatAnthropic, model: "claude-haiku-4-5", path: "/v1/messages", more: object{"max_tokens": 1000},
+		format: provider.Anthropic, model: "claude-haiku-4-5", path: "/v1/messages", more: object{"max_tokens": 1000},
 		reply: repliedMessages, results: messagesResults,
 	},
-	{format: mcphybrid.FormatOpenAIResponses, model: "gpt-5.6", path: "/v1/responses", reply: repliedItems, results: itemsResults},
-	{format: mcphybrid.FormatOpenAIResponses, model: "gpt-5", path: "/v1/responses", reply: repliedItems, results: itemsResults},
-	{format: mcphybrid.FormatOpenAIChat, model: "gpt-4.1", path: "/v1/chat/completions", reply: repliedChat, results: chatResults},
+	{format: provider.OpenAIResponses, model: "gpt-5.6", path: "/v1/responses", reply: repliedItems, results: itemsResults},
+	{format: provider.OpenAIResponses, model: "gpt-5", path: "/v1/responses", reply: repliedItems, results: itemsResults},
+	{format: provider.OpenAIChat, model: "gpt-4.1", path: "/v1/chat/completions", reply: repliedChat, results: chatResults},
 }
 
 func repliedMessages(body []byte) (messages []json.RawMessage, text string, calls []called, err error) {
@@ -164,7 +165,7 @@ func repliedMessages(body []byte) (messages []json.RawMessage, text string, call
 	return []json.RawMessage{raw(object{"role": "assistant", "content": in.Content})}, text, calls, nil
 }
 
-func messagesResults(calls []called, results []mcphybrid.ExportedResult) []json.RawMessage {
+func messagesResults(calls []called, results []provider.Result) []json.RawMessage {
 	var blocks []any
 	for i, c := range calls {
 		blocks = append(blocks, object{"type": "tool_result", "tool_use_id": c.id, "is_error": results[i].IsError, "content": results[i].JSON})
@@ -196,7 +197,7 @@ func repliedItems(body []byte) (messages []json.RawMessage, text string, calls [
 	return in.Output, text, calls, nil
 }
 
-func itemsResults(calls []called, results []mcphybrid.ExportedResult) (items []json.RawMessage) {
+func itemsResults(calls []called, results []provider.Result) (items []json.RawMessage) {
 	for i, c := range calls {
 		items = append(items, raw(object{"type": "function_call_output", "call_id": c.id, "output": results[i].JSON}))
 	}
@@ -226,7 +227,7 @@ func repliedChat(body []byte) (messages []json.RawMessage, text string, calls []
 	return []json.RawMessage{in.Choices[0].Message}, m.Content, calls, nil
 }
 
-func chatResults(calls []called, results []mcphybrid.ExportedResult) (messages []json.RawMessage) {
+func chatResults(calls []called, results []provider.Result) (messages []json.RawMessage) {
 	var media []any
 	for i, c := range calls {
 		messages = append(messages, raw(object{"role": "tool", "tool_call_id": c.id, "content": results[i].JSON}))

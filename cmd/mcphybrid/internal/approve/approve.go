@@ -95,10 +95,10 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	store := &onlooker{SharedStore: trust.NewFile(a.known)}
+	known := &onlooker{Shared: trust.NewFile(a.known)}
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: asked, TokenStore: a.from.TokenStore(), Logger: logFrom(slog.LevelError, errs), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout},
-		Trust: mcphybrid.TrustApprove, TrustStore: store,
+		Trust: mcphybrid.TrustApprove, TrustStore: known,
 	})
 	defer mgr.Close()
 	failed := mgr.Start(ctx) // what the others list can be approved
@@ -112,7 +112,7 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	}
 	for _, e := range held {
 		if e.Tool == a.name && e.Is == a.hash {
-			store.writes.Store(true)
+			known.writes.Store(true)
 			if err := mgr.Accept(e.Server, e.Tool, e.Is); err != nil {
 				return err
 			}

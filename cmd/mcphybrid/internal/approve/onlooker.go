@@ -4,19 +4,19 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // An onlooker is a store of what is known that stays as it is while a person looks: what
 // servers list now becomes known only when something is approved.
 type onlooker struct {
-	mcphybrid.SharedStore
+	store.Shared
 	writes atomic.Bool // set before something is approved
 }
 
-// Update implements [mcphybrid.SharedStore].
+// Update implements [store.Shared].
 func (o *onlooker) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
-	return o.SharedStore.Update(ctx, func(document []byte) ([]byte, error) {
+	return o.Shared.Update(ctx, func(document []byte) ([]byte, error) {
 		changed, err := change(document)
 		if o.writes.Load() { // asked only now: what is approved meanwhile is in it
 			return changed, err

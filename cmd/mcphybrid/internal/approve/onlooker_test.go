@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -15,7 +15,7 @@ import (
 func TestOnlooker(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "known.json")
-	o := &onlooker{SharedStore: mcphybrid.FileStore(file)}
+	o := &onlooker{Shared: store.File(file)}
 	require.NoError(t, o.Update(t.Context(), func([]byte) ([]byte, error) { return []byte("seen"), nil }))
 	assert.NoFileExists(t, file)
 	require.NoError(t, o.Update(t.Context(), func(document []byte) ([]byte, error) {

@@ -24,6 +24,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/mcphybrid/mcphybrid/scan"
 )
 
 // Main runs the command and returns its exit status.
@@ -74,8 +75,8 @@ type checkup struct {
 
 	statuses []mcphybrid.ServerStatus
 	tools    []mcphybrid.Placement
-	marks    []mcphybrid.ToolMarks
-	faults   []error // of the Manager
+	marks    map[string][]scan.Mark // by registered name
+	faults   []error                // of the Manager
 	tokens   mcphybrid.TokenStats
 }
 

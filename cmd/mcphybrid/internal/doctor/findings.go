@@ -136,8 +136,8 @@ func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 }
 
 func (c *checkup) marked(tell teller) {
-	for _, t := range c.marks {
-		for _, m := range t.Marks {
+	for _, t := range c.tools {
+		for _, m := range c.marks[t.Tool.Name()] {
 			name, _ := json.Marshal(t.Tool.OriginalName()) // a person copies it into the file
 			tell(t.Tool.Server(), fmt.Sprintf("tool %s: %s at %s: %q", t.Tool.OriginalName(), m.Kind, m.Place, m.Text), string(name))
 		}

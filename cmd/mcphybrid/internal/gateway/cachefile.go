@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // cacheStore returns where the servers' lists are kept: nowhere, in a file, or by default
 // in one of the user's cache folder that belongs to the configuration.
-func cacheStore(file, config string) (mcphybrid.Store, error) {
+func cacheStore(file, config string) (store.Document, error) {
 	switch file {
 	case noCache:
 		return nil, nil
@@ -37,7 +37,7 @@ func cacheStore(file, config string) (mcphybrid.Store, error) {
 			return nil, err
 		}
 	}
-	return mcphybrid.FileStore(file), nil
+	return store.File(file), nil
 }
 
 // cacheFile returns the file of a configuration in a folder, which it makes if need be. It

@@ -20,12 +20,13 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/version"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 type gatewayOptions struct {
 	servers  []mcphybrid.ServerConfig
-	cache    mcphybrid.Store
-	tokens   mcphybrid.TokenStore
+	cache    store.Document
+	tokens   store.Tokens
 	follow   []string         // names of clients
 	ask      bool             // servers may ask clients
 	logLevel mcp.LoggingLevel // the level that servers are asked for
@@ -115,7 +116,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		Ask: ask.Options{Hooks: g.questions()},
 	})
 	if opts.trust.File != "" {
-		known := files.Follow(g.mgr.RefreshTrust, opts.trust.File)
+		known := files.Follow(g.mgr.Refresh, opts.trust.File)
 		known.Quiet = true // we write it too
 		g.follows = append(g.follows, known)
 	}

@@ -68,11 +68,11 @@ func TestUntrustedPartsOfTools(t *testing.T) {
 	for _, file := range []string{"", filepath.Join(t.TempDir(), "known.json")} {
 		tool := mcptest.Echo("one", "The first")
 		tool.Tool.Icons = []mcp.Icon{{Src: "https://evil.example/i.png"}}
-		tool.Tool.Meta = mcp.NewMetaFromMap(map[string]any{mcphybrid.AlwaysLoadKey: true, "ui": "ui://evil"})
+		tool.Tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: true, "ui": "ui://evil"})
 		bare := mcptest.Echo("two", "The second")
 		bare.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"ui": "ui://evil"})
 		wrong := mcptest.Echo("three", "The third")
-		wrong.Tool.Meta = mcp.NewMetaFromMap(map[string]any{mcphybrid.AlwaysLoadKey: "evil", mcphybrid.SearchHintKey: "evil"})
+		wrong.Tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: "evil", "anthropic/searchHint": "evil"})
 		trust, err := (&trust.Flags{File: file}).Options(servers.Sources{})
 		require.NoError(t, err)
 		_, url, end := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: mcptest.Server("s", tool, bare, wrong)}}, trust: trust}, web.Options{})
@@ -84,7 +84,7 @@ func TestUntrustedPartsOfTools(t *testing.T) {
 		assert.Equal(t, file == "", strings.Contains(string(data), "evil"), "%s", data)
 		i := slices.IndexFunc(list.Tools, func(t mcp.Tool) bool { return t.Name == "mcp_s__one" })
 		require.GreaterOrEqual(t, i, 0)
-		assert.Equal(t, true, list.Tools[i].Meta.AdditionalFields[mcphybrid.AlwaysLoadKey], "it is compared")
+		assert.Equal(t, true, list.Tools[i].Meta.AdditionalFields[alwaysLoad], "it is compared")
 		require.NoError(t, c.Close())
 		end()
 	}

@@ -7,6 +7,9 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
+// alwaysLoad is the member of a tool's _meta by which clients load the tool in any case.
+const alwaysLoad = "anthropic/alwaysLoad"
+
 // listed returns a tool as the client gets it: everything in the server's
 // definition that the protocol knows, under the registered name. Some clients
 // refuse the whole list if one schema does not say that it describes an object,
@@ -19,7 +22,7 @@ func listed(t mcphybrid.Tool, wary bool) mcp.Tool {
 	}
 	b, ok := t.(*mcphybrid.BridgeTool)
 	if !ok { // a meta tool: a client that hides tools must not hide those that find them
-		tool.Meta = mcp.NewMetaFromMap(map[string]any{mcphybrid.AlwaysLoadKey: true})
+		tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: true})
 		return tool
 	}
 	tool.Title = b.Title()
@@ -36,8 +39,8 @@ func listed(t mcphybrid.Tool, wary bool) mcp.Tool {
 		meta = nil
 	}
 	if wary {
-		if meta[mcphybrid.AlwaysLoadKey] == true {
-			tool.Meta = mcp.NewMetaFromMap(map[string]any{mcphybrid.AlwaysLoadKey: true})
+		if meta[alwaysLoad] == true {
+			tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: true})
 		}
 		return tool
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -90,14 +91,14 @@ func TestReplicasReadTheSame(t *testing.T) {
 	servers := func() []mcphybrid.ServerConfig {
 		return []mcphybrid.ServerConfig{{Name: "first", URL: first.URL}, {Name: "second", URL: second.URL}}
 	}
-	store := mcphybrid.FileStore(filepath.Join(t.TempDir(), "cache"))
-	_, one, end := startHTTP(t, gatewayOptions{servers: servers(), cache: store}, web.Options{})
+	doc := store.File(filepath.Join(t.TempDir(), "cache"))
+	_, one, end := startHTTP(t, gatewayOptions{servers: servers(), cache: doc}, web.Options{})
 	want, _ := listing(t, one)
 	require.Len(t, want, 6)
 	end() // the cache is saved
 
 	way.set(true)
-	_, cached, _ := startHTTP(t, gatewayOptions{servers: servers(), cache: store}, web.Options{})
+	_, cached, _ := startHTTP(t, gatewayOptions{servers: servers(), cache: doc}, web.Options{})
 	_, bare, _ := startHTTP(t, gatewayOptions{servers: servers()}, web.Options{})
 	got, readCached := listing(t, cached)
 	assert.Equal(t, want, got)
@@ -113,8 +114,8 @@ func TestReplicasReadTheSame(t *testing.T) {
 		}
 	}
 	way.set(false)
-	_, two, _ := startHTTP(t, gatewayOptions{servers: servers(), cache: store}, web.Options{})
-	_, three, _ := startHTTP(t, gatewayOptions{servers: servers(), cache: store}, web.Options{})
+	_, two, _ := startHTTP(t, gatewayOptions{servers: servers(), cache: doc}, web.Options{})
+	_, three, _ := startHTTP(t, gatewayOptions{servers: servers(), cache: doc}, web.Options{})
 	for _, url := range []string{two, three} {
 		got, read := listing(t, url)
 		assert.Equal(t, want, got)

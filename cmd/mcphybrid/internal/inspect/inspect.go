@@ -30,6 +30,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // Main runs the command and returns its exit status.
@@ -110,7 +111,7 @@ func (s *settings) inspect(ctx context.Context, stdout, stderr *os.File) error {
 	}
 	opts := s.file.Options(cfg)
 	if s.cache != "" {
-		opts.Cache = mcphybrid.FileStore(s.cache)
+		opts.Cache = store.File(s.cache)
 	}
 	opts.OpenURL = servers.ShowPage(stderr)
 	mgr := mcphybrid.NewManager(opts)

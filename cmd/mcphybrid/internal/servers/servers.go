@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
-	"github.com/mcphybrid/mcphybrid/toml"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // A File says where servers are configured, and where logins to them are kept.
@@ -30,15 +31,15 @@ func (f *File) AddFlags(flags *flag.FlagSet, usage string) {
 }
 
 // Load reads a file in the dialect of f.
-func (f *File) Load(path string) (*mcphybrid.Config, error) {
-	return mcphybrid.LoadConfigWith(path, &mcphybrid.ConfigOptions{Dialect: f.Dialect, TOML: toml.ToJSON})
+func (f *File) Load(path string) (*config.File, error) {
+	return config.Load(path, &config.Options{Dialect: f.Dialect})
 }
 
 // Options returns those of a Manager that tries each server once.
-func (f *File) Options(cfg *mcphybrid.Config) *mcphybrid.Options {
+func (f *File) Options(cfg *config.File) *mcphybrid.Options {
 	opts := &mcphybrid.Options{Servers: cfg.Servers, Limits: mcphybrid.ServerLimits{Reconnect: -1}}
 	if folder := f.Logins(); folder != "" {
-		opts.TokenStore = mcphybrid.FileTokens(folder)
+		opts.TokenStore = store.FileTokens(folder)
 	}
 	return opts
 }

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/toml"
+	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // Sources say which servers there are and how we log in to them.
@@ -23,8 +23,8 @@ func (s *Sources) AddFlags(flags *flag.FlagSet) {
 }
 
 // Load reads the configuration. Problems with single servers are logged.
-func (s *Sources) Load(log *slog.Logger) (*mcphybrid.Config, error) {
-	cfg, err := mcphybrid.LoadConfigWith(s.Config, &mcphybrid.ConfigOptions{Dialect: s.Dialect, TOML: toml.ToJSON})
+func (s *Sources) Load(log *slog.Logger) (*config.File, error) {
+	cfg, err := config.Load(s.Config, &config.Options{Dialect: s.Dialect})
 	if err != nil {
 		if len(cfg.Servers) == 0 {
 			return cfg, err
@@ -38,11 +38,11 @@ func (s *Sources) Load(log *slog.Logger) (*mcphybrid.Config, error) {
 }
 
 // TokenStore returns where logins are kept, or nil for nowhere.
-func (s *Sources) TokenStore() mcphybrid.TokenStore {
+func (s *Sources) TokenStore() store.Tokens {
 	if s.Logins == "" {
 		return nil
 	}
-	return mcphybrid.FileTokens(s.Logins)
+	return store.FileTokens(s.Logins)
 }
 
 // StartTimeout is long enough for a launcher such as npx to download a server before

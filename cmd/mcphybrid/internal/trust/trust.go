@@ -18,6 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/files"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/plain"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // Command is the command by which a person approves what is held back.
@@ -79,7 +80,7 @@ type Options struct {
 }
 
 // Store returns where what is known is kept, or nil for nowhere.
-func (o Options) Store() mcphybrid.Store {
+func (o Options) Store() store.Document {
 	if o.File == "" {
 		return nil
 	}
@@ -89,24 +90,24 @@ func (o Options) Store() mcphybrid.Store {
 // A File is a store of what is known. It refuses a file that others can write: who
 // writes it can approve what they want.
 type File struct {
-	mcphybrid.SharedStore
+	store.Shared
 	path string
 }
 
 // NewFile returns the store in a file.
-func NewFile(path string) File { return File{mcphybrid.FileStore(path), path} }
+func NewFile(path string) File { return File{store.File(path), path} }
 
-// Load implements [mcphybrid.Store].
+// Load implements [store.Document].
 func (f File) Load() ([]byte, error) {
 	if err := files.CheckUnshared(f.path); err != nil {
 		return nil, err
 	}
-	return f.SharedStore.Load()
+	return f.Shared.Load()
 }
 
-// Update implements [mcphybrid.SharedStore].
+// Update implements [store.Shared].
 func (f File) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
-	return f.SharedStore.Update(ctx, func(document []byte) ([]byte, error) {
+	return f.Shared.Update(ctx, func(document []byte) ([]byte, error) {
 		if err := files.CheckUnshared(f.path); err != nil {
 			return nil, err
 		}

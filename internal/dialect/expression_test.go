@@ -1,0 +1,31 @@
+package dialect
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestIsBroken(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []string{"(", ")", "a)(", "[", "[^", "[a", `\`, `a\`, `[\`, "*", "+a", "a|?", "(*)", "(?:+)", "a**", "a+*", "[z-a]", "[a-zz-a]", "(?=a)[z-a]"} {
+		assert.True(t, isBroken(broken), broken)
+	}
+	for _, fine := range []string{
+		"", "()", "[]", "[^]", "[](]", `\(`, `\[`, `[\]]`, `[(]`, "a*?", "a+?", "a??", "a{2}?", "]", "}", "{", "a{1001}", `(?=a)`, `(?<!a)b`, `(?<n>a)\k<n>`,
+		`(?P<n>a)`, `(?i)a`, `\p{L}`, `\u0041`, `\cA`, `[\w-.]`, `[a-\d]`, `[+--]`, `[*-]`, "^*", `^[a-zA-Z0-9_-]{1,64}$`, `\**`, "é+", "[[:alpha:]]", "a++",
+	} {
+		assert.False(t, isBroken(fine), fine)
+	}
+}
+
+// An expression that Go takes is not left out.
+func FuzzIsBroken(f *testing.F) {
+	f.Add(`^(?:[a-z]\()*$`)
+	f.Fuzz(func(t *testing.T, expression string) {
+		if _, err := regexp.Compile(expression); err == nil && isBroken(expression) {
+			t.Errorf("%q", expression)
+		}
+	})
+}

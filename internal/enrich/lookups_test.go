@@ -1,0 +1,266 @@
+package enrich
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/hints"
+	"github.com/mcphybrid/mcphybrid/search"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var errEnded = errors.New("ended")
+
+// A tool is a number.
+type tool int
+
+func (t tool) Name() string { return fmt.Sprintf("t%d", t) }
+
+func (t tool) Document() *search.Document {
+	return &search.Document{Name: t.Name(), Hints: "of the server"}
+}
+
+// An owner has tools, and counts what is published.
+type owner struct {
+	Lookups
+
+	mu        sync.Mutex
+	tools     []Tool
+	looked    []tool
+	published int
+}
+
+// own returns an owner of the tools 1 to n that looks up the shape of a tool's output by
+// look, "" for none. Its life ends with the test.
+func own(t *testing.T, n int, look func(ctx context.Context, t tool) (string, error)) *owner {
+	ctx, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	t.Cleanup(func() {
+		end()
+		running.Wait()
+	})
+	o := new(owner)
+	for i := range n {
+		o.tools = append(o.tools, tool(1+i))
+	}
+	o.Lookups = Lookups{
+		Look: func(ctx context.Context, t Tool) (hints.Hints, bool, error) {
+			o.mu.Lock()
+			o.looked = append(o.looked, t.(tool))
+			o.mu.Unlock()
+			shape, err := look(ctx, t.(tool))
+			return hints.Hints{OutputShape: shape}, shape != "", err
+		},
+		Timeout: time.Second,
+		Tools: func() []Tool {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			return o.tools
+		},
+		Publish: func() { o.published++ },
+		Log:     slog.New(slog.DiscardHandler),
+		Life:    ctx, Ended: errEnded, Run: running.Go,
+	}
+	return o
+}
+
+func (o *owner) set(tools ...Tool) {
+	o.mu.Lock()
+	o.tools = tools
+	o.mu.Unlock()
+	o.Changed()
+}
+
+// shapes returns what is known.
+func (o *owner) shapes() map[tool]string {
+	known := make(map[tool]string)
+	for t, k := range o.Known() {
+		known[t.(tool)] = k.Hints.OutputShape
+	}
+	return known
+}
+
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestEachToolIsLookedUpOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := own(t, 3, func(_ context.Context, n tool) (string, error) {
+			if n == 2 {
+				return "", nil
+			}
+			return fmt.Sprint("about ", int(n)), nil
+		})
+		assert.Nil(t, o.Known())
+		o.Changed()
+		pass(time.Minute)
+		assert.Equal(t, map[tool]string{1: "about 1", 3: "about 3"}, o.shapes())
+		assert.Equal(t, search.Document{Name: "t1", Hints: "of the server\nabout 1"}, o.Known()[tool(1)].Document)
+		assert.Equal(t, 1, o.published)
+		first := o.Known()[tool(3)]
+
+		o.set(tool(3), tool(4))
+		pass(time.Minute)
+		assert.Equal(t, map[tool]string{3: "about 3", 4: "about 4"}, o.shapes(), "what has left is forgotten")
+		assert.Same(t, first, o.Known()[tool(3)])
+		assert.ElementsMatch(t, []tool{1, 2, 3, 4}, o.looked)
+		o.set()
+		synctest.Wait()
+		assert.Empty(t, o.Known())
+		assert.Equal(t, 2, o.published)
+	})
+}
+
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shapes := map[tool]string{1: "one", 2: "two", 3: "three"}
+		o := own(t, 3, func(_ context.Context, n tool) (string, error) {
+			if shapes[n] == "fails" {
+				return "", fmt.Errorf("no %d", n)
+			}
+			return shapes[n], nil
+		})
+		o.Changed()
+		require.NoError(t, o.Refresh(t.Context()))
+		assert.Equal(t, shapes, o.shapes())
+		published := o.published
+		require.NoError(t, o.Refresh(t.Context()))
+		assert.Equal(t, published, o.published, "nothing has changed")
+
+		before := o.Known()
+		shapes[1], shapes[2] = "eins", "" // no lookup is under way
+		require.NoError(t, o.Refresh(t.Context()))
+		assert.Equal(t, map[tool]string{1: "eins", 3: "three"}, o.shapes())
+		assert.Same(t, before[tool(3)], o.Known()[tool(3)], "what says the same stays")
+
+		shapes[1], shapes[3] = "fails", "fails"
+		assert.EqualError(t, o.Refresh(t.Context()), `looking up those of 2 tools failed: tool "t1": no 1`)
+		assert.Equal(t, map[tool]string{1: "eins", 3: "three"}, o.shapes(), "they keep what they had")
+	})
+}
+
+// A refresh does not take the outcome of a lookup that began before it.
+func TestRefreshAsksAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		n := 0
+		o := own(t, 1, func(context.Context, tool) (string, error) {
+			n++
+			shape := fmt.Sprint(n)
+			<-release
+			return shape, nil
+		})
+		o.Changed()
+		synctest.Wait()
+		refreshed := make(chan error)
+		go func() { refreshed <- o.Refresh(t.Context()) }()
+		synctest.Wait()
+		close(release)
+		require.NoError(t, <-refreshed)
+		assert.Equal(t, map[tool]string{1: "2"}, o.shapes())
+	})
+}
+
+// A tool that leaves and comes back while it is looked up has the outcome of a lookup
+// since then, and no refresh waits for what has left.
+func TestToolsComeAndGoMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		o := own(t, 2, func(_ context.Context, t tool) (string, error) {
+			if t == 2 {
+				return "two", nil
+			}
+			n++
+			shape := fmt.Sprint(n)
+			time.Sleep(100 * time.Millisecond)
+			return shape, nil
+		})
+		o.Changed()
+		refreshed := make(chan error)
+		go func() { refreshed <- o.Refresh(t.Context()) }()
+		synctest.Wait()
+		o.set(tool(2))
+		require.NoError(t, <-refreshed)
+		assert.Equal(t, map[tool]string{2: "two"}, o.shapes())
+		o.set(tool(2), tool(1))
+		synctest.Wait()
+		assert.Equal(t, 2, n)
+		pass(time.Minute)
+		assert.Equal(t, map[tool]string{1: "2", 2: "two"}, o.shapes())
+		assert.Zero(t, o.running)
+	})
+}
+
+func TestHangingLookupsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		o := own(t, 3*MaxInside, func(context.Context, tool) (string, error) {
+			<-release // whatever its context says
+			return "late", nil
+		})
+		o.Changed()
+		pass(time.Hour)
+		assert.Len(t, o.looked, MaxInside)
+		close(release)
+		pass(time.Minute)
+		assert.Len(t, o.looked, 3*MaxInside)
+		assert.Len(t, o.shapes(), 2*MaxInside, "those that timed out have none until a refresh")
+		require.NoError(t, o.Refresh(t.Context()))
+		assert.Len(t, o.shapes(), 3*MaxInside)
+	})
+}
+
+func TestRefreshEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var none *Lookups
+		none.Changed()
+		assert.Nil(t, none.Known())
+
+		o := own(t, 1, func(ctx context.Context, _ tool) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		life, end := context.WithCancel(o.Life)
+		o.Life = life
+		o.Changed()
+		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		assert.ErrorIs(t, o.Refresh(short), context.DeadlineExceeded)
+		refreshed := make(chan error)
+		go func() { refreshed <- o.Refresh(t.Context()) }()
+		synctest.Wait()
+		end()
+		assert.Equal(t, errEnded, <-refreshed)
+	})
+}
+
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	h := hints.Hints{Preconditions: []string{"Log\nin"}, AntiPatterns: []string{"twice"}, ChainsWith: []string{"b"}, OutputShape: "ids"}
+	k := newKnown(h, new(search.Document))
+	assert.Equal(t, "Log in\nb\nids", k.Words())
+	h.AntiPatterns[0] = "thrice"
+	assert.Equal(t, "twice", k.Hints.AntiPatterns[0], "it shares nothing")
+	assert.False(t, k.says(newKnown(h, new(search.Document))))
+	h.AntiPatterns[0] = "twice"
+	assert.True(t, k.says(newKnown(h, new(search.Document))))
+	h.OutputShape = ""
+	assert.False(t, k.says(newKnown(h, new(search.Document))))
+	assert.False(t, k.says(nil))
+	assert.True(t, (*Known)(nil).says(nil))
+}

@@ -1,0 +1,29 @@
+package foreign
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+type broken struct{}
+
+func (broken) Enabled(context.Context, slog.Level) bool  { return true }
+func (broken) Handle(context.Context, slog.Record) error { panic("no terminal") }
+func (broken) WithAttrs([]slog.Attr) slog.Handler        { panic("no attributes") }
+func (broken) WithGroup(string) slog.Handler             { return nil }
+
+func TestLogger(t *testing.T) {
+	log := Logger(slog.New(broken{}))
+	log.With("a", 1).WithGroup("b").Error("nobody hears it")
+	assert.Same(t, log, Logger(log), "once is enough")
+	discard := slog.New(slog.DiscardHandler)
+	assert.Same(t, discard, Logger(discard))
+
+	var b bytes.Buffer
+	Logger(slog.New(slog.NewTextHandler(&b, nil))).With("a", 1).WithGroup("g").Info("hello", "b", 2)
+	assert.Contains(t, b.String(), "msg=hello a=1 g.b=2")
+}

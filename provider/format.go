@@ -1,0 +1,29 @@
+// Package provider describes tools, results and usage as OpenAI, Anthropic, Gemini and MCP
+// take and report them.
+//
+// [ExportResult] writes the result of a call for a provider, and [ParseUsage] reads what a
+// response took. The tools of a session come from Session.Turn and Session.Export of
+// package mcphybrid.
+package provider
+
+import "fmt"
+
+// A Format is the JSON form in which a model provider takes tools and results.
+type Format string
+
+const (
+	MCP             Format = "mcp"              // elements of a tools/list result, and CallToolResult
+	OpenAIChat      Format = "openai-chat"      // chat completions
+	OpenAIResponses Format = "openai-responses" // responses
+	Anthropic       Format = "anthropic"        // messages
+	Gemini          Format = "gemini"           // function declarations of generateContent, v1beta
+)
+
+// check returns an error unless f is one of the constants.
+func (f Format) check() error {
+	switch f {
+	case MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini:
+		return nil
+	}
+	return fmt.Errorf("mcphybrid: there is no format %q", string(f))
+}

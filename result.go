@@ -1,0 +1,110 @@
+package mcphybrid
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/result"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
+)
+
+// pages holds the cut results of a session.
+type pages struct {
+	last    int // number of the newest result
+	kept    result.Kept
+	offered bool // a result was cut since the last Compact
+}
+
+// truncate returns r, cut to [Options.MaxResult] and [Options.MaxMedia] if it is longer.
+// It then keeps the whole text, so that the model can read it page by page.
+func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
+	number := 0
+	notes := result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut, More: textMoreLeftOut}
+	pages := mayUse(s.rights, PageToolName) && s.canRead()
+	if pages {
+		notes.Cut = func(from, to, total int) string {
+			s.mu.Lock()
+			s.pages.last++
+			number = s.pages.last
+			s.mu.Unlock()
+			return textCut(pageID(number), from, to, total)
+		}
+	}
+	cut, whole := result.Fit(r, result.Bounds{Text: s.scope.opts.MaxResult, Media: s.scope.opts.MaxMedia}, notes)
+	if whole == "" || !pages {
+		return cut
+	}
+	s.mu.Lock()
+	first := !s.pages.offered
+	if !s.closed {
+		s.pages.kept = s.pages.kept.With(s.scope.texts, pageID(number), whole)
+		s.pages.offered = true
+	}
+	s.mu.Unlock()
+	if first && s.registrar != nil {
+		s.registrar.sync() // registers the page tool
+	}
+	return cut
+}
+
+// canRead reports whether the model has, or can get, the tool that reads on in a result.
+func (s *Session) canRead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.told().fixed(s.Disclosure()) || s.metas[metaPage] || s.metas[metaCall]
+}
+
+func pageID(number int) string { return fmt.Sprintf("r%d", number) }
+
+// answerPage answers with a part of a cut result.
+func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
+	var in struct {
+		ID     string  `json:"id"`
+		Offset float64 `json:"offset"`
+	}
+	err := schema.Members(args, &in, "id", func() bool { return in.ID == "" })
+	if err != nil {
+		return mcp.NewToolResultError(textBadMeta(metaPage, err))
+	}
+	s.mu.Lock()
+	kept := s.pages.kept
+	s.mu.Unlock()
+	text, ok := kept.Text(in.ID, s.scope.parts.Text)
+	if !ok {
+		return mcp.NewToolResultError(textNoPage(in.ID))
+	}
+	from := int(max(0, min(in.Offset, float64(len(text)))))
+	part, next := result.Page(text, from, s.scope.opts.MaxResult)
+	return mcp.NewToolResultText(part + textPage(in.ID, next, len(text)))
+}
+
+// textCut stands in a result in place of the bytes from "from" up to "to".
+func textCut(id string, from, to, total int) string {
+	return fmt.Sprintf("\n[… %d of %d bytes are left out here. To read them, call %s with {\"id\": %q, \"offset\": %d} …]\n", to-from, total, PageToolName, id, from)
+}
+
+// textContentLeftOut stands in a result in place of a content that has no text and
+// is too large.
+func textContentLeftOut(kind, mime string, size int) string {
+	return "[… left out here, because it is too large: " + result.Describe(kind, mime, size) + " …]"
+}
+
+// textMoreLeftOut stands in place of the contents of a result beyond as many as it
+// may have.
+func textMoreLeftOut(contents int) string {
+	return fmt.Sprintf("[… %d more images, links and the like are left out here …]", contents)
+}
+
+// textLeftOut is textCut where the rest can't be read.
+func textLeftOut(from, to, total int) string {
+	return fmt.Sprintf("\n[… %d of %d bytes are left out here …]\n", to-from, total)
+}
+
+// textPage follows a part of a result; next is the offset of the next part.
+func textPage(id string, next, total int) string {
+	if next >= total {
+		return fmt.Sprintf("\n[the end of result %s, %d bytes]", id, total)
+	}
+	return fmt.Sprintf("\n[… to read on, call %s with {\"id\": %q, \"offset\": %d}; %d bytes are left …]", PageToolName, id, next, total-next)
+}

@@ -1,0 +1,277 @@
+// Package snapshot has what a Manager of package mcphybrid shows to people, as plain data
+// without secrets. mcphybrid.Manager.Snapshot returns a [Manager]. Package debug renders it
+// as web pages.
+package snapshot
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/scan"
+	"github.com/mcphybrid/mcphybrid/search"
+)
+
+// A Manager shows a Manager of package mcphybrid to people, as one of its sessions sees
+// it. It works on a copy of that session, so nothing changes in the session. Each method
+// reads the state at the time of the call.
+//
+// It hides the secrets of the servers' configurations in all names, errors and texts.
+//
+// Package mcphybrid implements it. Later versions may add methods.
+type Manager interface {
+	// Closed reports whether the Manager is closed.
+	Closed() bool
+
+	// User returns the id of the user whose Manager it is, or "".
+	User() Text
+
+	// Text returns text without the secrets that the snapshot hides.
+	Text(text string) Text
+
+	// Problems returns the problems of tools that keep no other tool from working,
+	// without changed definitions.
+	Problems() []Text
+
+	// Changes returns the definitions that have changed and that a person has not
+	// accepted: those of the Manager, then those of the user whose session it is.
+	Changes() []Change
+
+	// Servers returns each server and each group of tools without a connection, in
+	// registration order. Those of users follow, in the order of their ids.
+	Servers() []Server
+
+	// Tools returns all tools in registration order, then those in quarantine.
+	Tools() []Tool
+
+	// ActiveTools returns the session's active tools in the order of their activation.
+	ActiveTools() []Tool
+
+	// WhyNot says why the session can't call a tool of that registered name. It is empty
+	// if the session can. It tells more than a caller is told: what the configuration
+	// leaves out.
+	WhyNot(name string) Text
+
+	// Session returns the session that sees all this.
+	Session() Session
+
+	// Sessions returns sessions by their place in a list: the default session at 0,
+	// then the open ones that the Manager has recorded, newest first. It returns those
+	// at the places from <= i < to, and the length of the whole list.
+	Sessions(from, to int) (list []Session, total int)
+
+	// Events returns the newest events that the Manager has recorded, newest first. The
+	// snapshot of a user has those of the user.
+	Events() []Event
+
+	// Samples returns the measurements that the Manager has taken, oldest first. There
+	// are at most 240, and they reach back to the first.
+	Samples() []Sample
+
+	// Search searches as the session does, and changes nothing in it.
+	Search(ctx context.Context, q Query) Search
+
+	// Explain returns how the words of query score the deferred tool with that registered
+	// name. The Explanation is empty for any other tool.
+	Explain(query, name string) search.Explanation
+}
+
+// A Change is a definition that differs from the known one, or a new one that is held
+// back.
+type Change struct {
+	User         Text      // the id of the user whose server it is, or ""
+	Server, Tool string    // Tool is the own name of a tool or a prompt, a URI or its template
+	Kind         string    // "tool", "resource", "resource template" or "prompt"
+	Name         string    // the registered name
+	Held         bool      // it is held back: it can't be shown or called
+	Added        bool      // it is new, and no definition of it is known
+	Since        time.Time // when the known definition was first seen or accepted; zero if there is none
+	Was, Is      string    // hashes of the known and of the new definition; Was is empty if there is none
+}
+
+// A Server is a server, or a group of tools without a connection, which has no State.
+type Server struct {
+	Name   string
+	Hidden bool // Name differs from the server's name, to hide a secret
+	User   Text // the id of the user whose server it is, or ""
+
+	State string        // a State of package mcphybrid, or ""
+	Since time.Time     // when the server entered State
+	Took  time.Duration // how long its last start took until it was ready or failed
+	Tools int           // number of its tools
+
+	Resources, Templates, Prompts int // numbers of these
+
+	Err      string    // why it is down, degraded or unauthorized, in a line; else ""
+	Failures int       // how many attempts to connect have failed in a row
+	Retry    time.Time // when something is tried again, or zero
+
+	Figures Figures // as the default session sees the tools; none of a user's server
+}
+
+// Figures are those of the tools of one server in a session.
+type Figures struct {
+	Tools  int
+	Inline int
+	Tokens int   // of the definitions
+	Usage  Usage // calls in all sessions, including those of users
+}
+
+// Usage counts calls of tools.
+type Usage struct {
+	Calls   int
+	Errors  int           // calls that were rejected, failed, or got an error from the tool
+	Latency time.Duration // total of all calls
+}
+
+// A Tool is a tool and its standing in the session.
+type Tool struct {
+	Name     string // registered name
+	Hidden   bool   // Name differs from the registered name, to hide a secret
+	Original Text   // its name on its server
+	Server   Text
+	User     Text   // the id of the user whose tool it is, or ""
+	Standing string // "inline", "deferred", "active", "summarized", "hidden" or "quarantined"; "" in a search result
+	Reason   Text   // the reason for Standing
+	Tokens   int    // of the definition; 0 in quarantine
+	Used     int    // turn of the last use of an active tool
+
+	Title, Description Text
+
+	Changed    *Change // not nil if the definition has changed
+	Definition Definition
+}
+
+// A Definition reads a tool's definition when it is asked.
+type Definition interface {
+	// Schema returns the schema of the arguments as the server wrote it, as indented
+	// JSON, cut to about limit characters and to 400 lines.
+	Schema(limit int) string
+
+	// Marks returns the suspicious text in the definition, but no names of other
+	// servers' tools. [scan.Definition] says how long that takes.
+	Marks() []scan.Mark
+}
+
+// A Session is a session and its figures.
+type Session struct {
+	Number     int       // from 1, in the order in which sessions began; 0 for the default session
+	Began      time.Time // zero for the default session
+	Label      Text      // what the host calls it
+	User       Text      // the id of the user, or ""
+	Intent     Text
+	Turn       int
+	Disclosure string // how the model gets deferred tools: a Disclosure of package mcphybrid
+	Why        string // why the first Turn chose it, or "" if there was none
+	Stats      Stats
+	Losses     []Loss // the last 8 of the session, newest first
+}
+
+// Stats are the figures of a session.
+type Stats struct {
+	Servers  int // servers that have tools in the session
+	Tools    int // the sum of Inline, Deferred and Active
+	Inline   int
+	Deferred int // without the active ones
+	Active   int
+	Crowded  int // deferred only because the list has no room
+	Tokens   Tokens
+
+	Usage         Usage
+	Activations   int
+	Searches      int // by the model
+	EmptySearches int // searches by the model that found nothing
+
+	Measured       Measured
+	EstimatedSaved int // tokens of input that deferring has saved; negative if it has cost more
+}
+
+// Tokens are token counts of what a request has.
+type Tokens struct {
+	All      int // definitions of all tools: the cost of a request without deferring
+	Inline   int // definitions of the inline tools
+	Meta     int // definitions of the meta tools
+	Active   int // definitions of the active tools
+	Sections int // prompt sections
+	Searches int // answers so far of the meta tools that search and describe
+}
+
+// Sent returns the cost of a request: all tokens except those of deferred tools.
+func (t Tokens) Sent() int { return t.Inline + t.Meta + t.Active + t.Sections + t.Searches }
+
+// Measured are sums over the requests of a session, as the provider counted them. They
+// are 0 unless the host tells them.
+type Measured struct {
+	Requests int
+	Input    int // tokens, with those Cached and Written
+	Cached   int // read from the provider's cache
+	Written  int // written to it
+	Output   int
+	Losses   int // requests that lost the cache
+	Lost     int // tokens that they could have read from it
+}
+
+// A Loss is a request that read less from the provider's cache than the one before it
+// had left there.
+type Loss struct {
+	At     time.Time
+	Tokens int    // that were not read
+	Cause  string // a LossCause of package mcphybrid
+	Miss   string // the provider's reason, or ""
+}
+
+// An Event is something that happened in a session, or to a server. Its texts are lines of
+// at most 2,000 characters.
+type Event struct {
+	Kind   string // an EventKind of package mcphybrid
+	At     time.Time
+	Number int      // of the session, which may have ended: see [Session]; negative for none
+	Tools  []string // registered names of at most 20 tools called, found, dropped, changed or without room
+	More   int      // number of further tools
+	Server string   // of the called tool or of what was read, or "" if that is unknown; what it happened to
+	State  string   // what the server entered
+	Query  string   // query of a search; URI of a resource; name of a prompt
+	Took   time.Duration
+	Err    string // why a call or a read failed or a server is not ready, or what has changed; else ""
+	Label  string // of the session
+	User   string // the id of the session's or the server's user, or ""
+
+	Disclosure string // that the first Turn chose
+	Why        string // why it chose that
+
+	ToolError string // the beginning of what the called tool answered, if that is an error
+	Loss      Loss   // what a request lost of the provider's cache
+}
+
+// A Sample is the tokens of tools in one request. It is the mean over the newest sessions,
+// or the figures of the default session if there is no other.
+type Sample struct {
+	At       time.Time
+	Sessions int // number of sessions averaged, at most 64
+	All      int // see [Tokens]
+	Sent     int // see [Tokens.Sent]
+}
+
+// A Query says what to search for.
+type Query struct {
+	Text        string
+	Limit       int      // the largest number of hits; if zero, that of the Manager
+	Servers     []string // names or patterns of servers; if empty, all
+	ServerLimit int      // the largest number of hits from one server; if zero, that of the Manager; if negative, none
+	ByWords     bool     // by words alone, not by meaning too
+}
+
+// A Search is the result of a search.
+type Search struct {
+	Took           time.Duration // without explaining the scores
+	Words, Meaning int           // candidates by words and by meaning
+	Err            Text          // why the search by meaning failed or is incomplete, or ""
+	Hits           []Hit         // best first
+}
+
+// A Hit is a tool that a search found, with the parts of its score by words.
+type Hit struct {
+	Tool                     Tool
+	Score, Words, Similarity float64
+	NeededBy                 string // name of the hit that needs it, or ""
+	Explained                search.Explanation
+}

@@ -1,0 +1,46 @@
+package mcphybrid
+
+import "time"
+
+// A State is the state of a server.
+type State string
+
+const (
+	StateConfigured State = "configured" // known, not started yet
+	StateCached     State = "cached"     // not running, but its tools are known; a call starts it
+	StateConnecting State = "connecting" // starting, or listing its tools for the first time
+	StateReady      State = "ready"      // serving
+	StateDegraded   State = "degraded"   // serving, but listing its tools again failed or it left calls without an answer
+	StateDown       State = "down"       // failed to start, or ended
+
+	// StateUnauthorized means that the server refuses requests until the user
+	// logs in: see [Manager.Login]. Its tools stay.
+	StateUnauthorized State = "unauthorized"
+)
+
+// A ServerStatus is the status of one server.
+type ServerStatus struct {
+	Name  string
+	State State
+	Since time.Time     // when the server entered State
+	Took  time.Duration // how long its last start took until it was ready or failed
+	Tools int           // number of its tools
+
+	Resources, Templates, Prompts int // numbers of these
+
+	Err error // why it is down, degraded or unauthorized, else nil
+
+	// Failures is how many attempts to connect have failed in a row. Retry is
+	// when the next attempt is due, or zero if there will be none: see
+	// [ServerLimits.Reconnect]. While calls are refused, Retry is when the next
+	// one is sent: see [ServerLimits.MaxTimeouts].
+	Failures int
+	Retry    time.Time
+
+	// Inline is how many of its tools are inline in the default session, Tokens what the
+	// definitions of those that the session sees take, and Usage counts their calls in all
+	// sessions, including those of users. They are zero in errors and events.
+	Inline int
+	Tokens int
+	Usage  Usage
+}

@@ -1,0 +1,84 @@
+package mcphybrid
+
+// A weigher computes figures of sessions. It counts only once what several of
+// them share.
+type weigher struct {
+	scope      *scope
+	partitions map[*partition]Stats // without active tools
+	sections   map[*shown]weight    // by the first item shown
+}
+
+// A weight is the cost of the sections of that many items.
+type weight struct{ items, tokens int }
+
+func newWeigher(s *scope) *weigher {
+	return &weigher{scope: s, partitions: make(map[*partition]Stats), sections: make(map[*shown]weight)}
+}
+
+// stats returns the figures of a session that no other goroutine uses.
+func (w *weigher) stats(s *Session) Stats {
+	v := s.view()
+	return w.weigh(s, v, s.shownLocked(v), s.usage, s.ledger)
+}
+
+// weigh returns the figures of s, given its view, the list that its model was
+// shown, its usage and its ledger.
+func (w *weigher) weigh(s *Session, v *view, list []shown, u sessionUsage, l *ledger) Stats {
+	st, ok := w.partitions[v.partition]
+	if !ok {
+		st = w.weighTools(v.partition)
+		w.partitions[v.partition] = st
+	}
+	st.Crowded = len(v.crowded)
+	st.Inline -= st.Crowded
+	st.Deferred += st.Crowded
+	for t := range v.crowded {
+		st.Tokens.Inline -= w.scope.toolTokens(t)
+	}
+	for _, t := range v.active {
+		st.Active++
+		st.Deferred--
+		st.Tokens.Active += w.scope.toolTokens(t)
+	}
+	for _, t := range s.metaTools(v) {
+		st.Tokens.Meta += w.scope.tokens(definitionText(t))
+	}
+	st.Tokens.Sections = w.weighSections(s, list)
+	st.Usage, st.Activations, st.Searches, st.EmptySearches = u.calls, u.activations, u.searches, u.emptySearches
+	st.Tokens.Searches = u.answerTokens
+	st.Measured, st.EstimatedSaved = l.figures()
+	return st
+}
+
+func (w *weigher) weighTools(sel *partition) (st Stats) {
+	servers := make(map[origin]bool)
+	for t, p := range sel.each() {
+		if p == hidden {
+			continue
+		}
+		servers[t.origin()] = true
+		tokens := w.scope.toolTokens(t)
+		st.Tools++
+		st.Tokens.All += tokens
+		if p == inline {
+			st.Inline++
+			st.Tokens.Inline += tokens
+		} else {
+			st.Deferred++
+		}
+	}
+	st.Servers = len(servers)
+	return st
+}
+
+func (w *weigher) weighSections(s *Session, list []shown) int {
+	if len(list) == 0 {
+		return w.scope.tokens(s.sections(list, true, true))
+	}
+	known := w.sections[&list[0]]
+	if known.items != len(list) {
+		known = weight{len(list), w.scope.tokens(s.sections(list, true, true))}
+		w.sections[&list[0]] = known
+	}
+	return known.tokens
+}
