@@ -83,6 +83,11 @@ func (c *catalog) overrides(name, server string) bool {
 	return of != "" && of != server
 }
 
+// lists reports whether the tools of a server are known here, even if there are none.
+func (c *catalog) lists(server string) bool {
+	return slices.ContainsFunc(c.list.servers, func(s *serverTools) bool { return s != nil && s.lists && s.server == server })
+}
+
 // newCatalog returns the catalog of an owner that follows prev: the tools of these servers,
 // in their order, with what a host knows of them.
 //

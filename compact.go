@@ -56,6 +56,7 @@ func (s *Session) Compact() []*BridgeTool {
 	s.names, s.turns = nil, nil
 	s.disclosure.Store(int32(s.asked.disclosure))
 	s.setShown(nil)
+	s.ledger.noticeCompact()
 	now := s.viewLocked()
 	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {
 		return now.isActive(t.name) || now.partition.standing(t) == inline
@@ -63,9 +64,7 @@ func (s *Session) Compact() []*BridgeTool {
 	s.pages.kept.Drop()
 	s.pages.kept, s.pages.offered, s.refused = nil, false, nil
 	s.mu.Unlock()
-	if s.registrar != nil {
-		s.registrar.sync()
-	}
+	s.syncRegistry()
 	if len(gone) > 0 {
 		s.tell(Event{Kind: EventEvict, Tools: namesOf(gone)})
 	}

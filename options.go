@@ -83,9 +83,9 @@ const (
 	// defaultMaxKept has room for some thousand long results.
 	defaultMaxKept = 256 << 20
 
-	// defaultMaxState is enough for a session that has shown 3,000 published
+	// defaultMaxState is enough for a session that has shown 10,000 published
 	// tools; one that has shown 60 takes 70 KB.
-	defaultMaxState = 4 << 20
+	defaultMaxState = 16 << 20
 
 	// defaultEnrichTimeout is long for looking something up, and short enough
 	// for hints to be there soon when some lookups hang.
@@ -238,7 +238,7 @@ type Options struct {
 	// [Manager.RestoreSession] accepts, with what is in StateParts. A database may reformat a state: spaces
 	// between tokens and escapes in strings don't count, up to four times MaxState.
 	// What a state always has takes some hundred bytes, and what the intent and the
-	// user's id take. It defaults to 4 MiB and must not be negative.
+	// user's id take. It defaults to 16 MiB and must not be negative.
 	MaxState int
 
 	// StateParts keeps what states have in common, so that they are small: see

@@ -126,10 +126,7 @@ func (s *Session) stateLocked(v *view) *saved.State {
 		Results: s.pages.last, Paged: s.pages.offered, Texts: s.pages.kept.Saved, Full: s.full, Refused: s.refused, Told: s.told().save(s.Disclosure()),
 	}}
 	w.isGone = func(t *BridgeTool) bool {
-		if kept := s.kept[t.name]; kept != nil && kept.is(t) && !kept.removed || v.ended {
-			return false // its server is away, or all are
-		}
-		return !isThere(t, v.catalogs)
+		return !v.ended && !isThere(t, v.catalogs) && !s.kept.isAway(t, v.catalogs)
 	}
 	w.save(s.shown, s.began)
 	for _, t := range s.names {

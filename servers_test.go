@@ -99,3 +99,14 @@ func TestPauseIsKeptWhileAnotherCallEnds(t *testing.T) {
 	assert.ErrorIs(t, err, ErrServerDown)
 	assert.Zero(t, after.Load(), "calls before the server wants them")
 }
+
+// A state would have another name.
+func TestNameThatIsNotUTF8(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	assert.EqualError(t, m.AddTools("caf\xe9", echoTool("brew", "Brews coffee")), `mcphybrid: tools of "caf\xe9": the name is not valid UTF-8`)
+	cfg := serving("caf\xe9", echoTool("brew", "Brews coffee"))
+	assert.ErrorContains(t, m.AddServer(t.Context(), cfg), "the name is not valid UTF-8")
+	assert.Empty(t, m.Servers())
+	assert.NoError(t, m.AddTools("café", echoTool("brew", "Brews coffee")))
+}

@@ -216,7 +216,6 @@ func (s *Session) Problems() (idle []error) {
 // new tools, so its old ones are no longer active. A tool that was away and is there
 // again is active. The caller holds mu.
 func (s *Session) settle(now *partition) {
-	s.ledger.noticeCompact(s.shown)
 	s.withdraw(now)
 	left := s.listRoom(now)
 	isAway := setOf(s.away)
@@ -271,9 +270,7 @@ func (s *Session) SetIntent(intent string) {
 	s.mu.Lock()
 	s.intent = rules.CutIntent(intent)
 	s.mu.Unlock()
-	if s.registrar != nil {
-		s.registrar.sync()
-	}
+	s.syncRegistry()
 }
 
 // InlineTools returns the tools that the model sees from the start, in

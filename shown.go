@@ -97,12 +97,20 @@ func (s *Session) taken(catalogs []*catalog) (r share) {
 		if e.place != asTool || e.section == noSection {
 			continue
 		}
-		if kept := s.kept[e.tool.name]; kept != nil && kept.is(e.tool) && !kept.removed && !isThere(e.tool, catalogs) {
+		if s.kept.isAway(e.tool, catalogs) && !isThere(e.tool, catalogs) {
 			r.tools++
 			r.tokens += s.scope.toolTokens(e.tool)
 		}
 	}
 	return r
+}
+
+// isAway reports whether t is a tool of a saved state, and its server has not listed its
+// tools here: the tool has not left.
+func (k keptTools) isAway(t *BridgeTool, catalogs []*catalog) bool {
+	kept := k[t.name]
+	return kept != nil && kept.is(t) && !kept.removed &&
+		!slices.ContainsFunc(catalogs, func(c *catalog) bool { return c.owner == t.owner && c.lists(t.def.Server) })
 }
 
 // isThere reports whether a catalog has t, in any version, or holds it back.
@@ -371,8 +379,7 @@ const maxVersions = 4
 // left reports whether a tool of the list has left the catalog, and not only because its
 // server is not here.
 func (v *view) left(t *BridgeTool) bool {
-	kept := v.kept[t.name]
-	return !isThere(t, v.catalogs) && !v.ended && !(kept != nil && kept.is(t) && !kept.removed)
+	return !isThere(t, v.catalogs) && !v.ended && !v.kept.isAway(t, v.catalogs)
 }
 
 // growth returns the room for more of the items in list that count, such as tools of

@@ -19,6 +19,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
+	"unicode/utf8"
 )
 
 // A source is one place in the registration order: a server, or a group of tools
@@ -166,6 +167,9 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 	if name == "" {
 		return errors.New("the name is empty")
 	}
+	if !utf8.ValidString(name) { // a state and a store would have another
+		return errors.New("the name is not valid UTF-8")
+	}
 	var defs []*definition
 	var problems []error
 	for i, t := range tools {
@@ -257,7 +261,7 @@ func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Du
 // is the same still, and keeps the *BridgeTool of each tool that old has with the same
 // definition. It is nil if there is nothing to take.
 func (m *Manager) serverTools(src *source, old *serverTools) *serverTools {
-	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems}
+	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, lists: src.listed != nil || src.server == nil}
 	if src.collision != nil {
 		s.problems = slices.Concat([]error{src.collision}, src.problems)
 	}
@@ -265,9 +269,9 @@ func (m *Manager) serverTools(src *source, old *serverTools) *serverTools {
 		s.needs = src.cfg.Needs
 	}
 	switch {
-	case s.onlyTools() && len(src.defs) == 0:
+	case s.onlyTools() && len(src.defs) == 0 && !s.lists:
 		return nil
-	case s.onlyTools() && old != nil && old.onlyTools() && slices.Equal(old.defs, src.defs):
+	case s.onlyTools() && old != nil && old.onlyTools() && old.lists == s.lists && slices.Equal(old.defs, src.defs):
 		return old
 	}
 	var tools []*BridgeTool

@@ -30,8 +30,9 @@ import (
 // state is never trusted: it is shown, and nothing else.
 //
 // changed names what is not as the state has it: tools by registered name that
-// are missing, different, in quarantine or not permitted, and skills. To wait for
-// missing servers, call [Manager.AwaitServers] first.
+// are missing, different, in quarantine or not permitted, and skills. It has "MaxState" if
+// that option cut the state within the beginning of a conversation by [Session.Turn]: the
+// next Turn begins anew. To wait for missing servers, call [Manager.AwaitServers] first.
 //
 // RestoreSession fails, with a nil session, if state is malformed, too large (see
 // [Options.MaxState]) or of an unknown version, if it belongs to another user, if
@@ -103,9 +104,7 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 	s.remember(r.names)
 	s.viewLocked()
 	s.mu.Unlock()
-	if s.registrar != nil {
-		s.registrar.sync()
-	}
+	s.syncRegistry()
 	return s, r.changed, nil
 }
 
@@ -173,7 +172,9 @@ func (r *restorer) read(state *saved.State) error {
 		}
 		here = append(here, len(r.list))
 	}
-	r.turns.restore(state.Told, here)
+	if !r.turns.restore(state.Told, here) {
+		r.report("MaxState")
+	}
 	return nil
 }
 
@@ -190,14 +191,15 @@ func (t turns) save(d Disclosure) *saved.Told {
 }
 
 // restore sets the places of a saved conversation, as they are in the list here, which may
-// lack items. here is its length by that of the saved list.
-func (t *turns) restore(told *saved.Told, here []int) {
+// lack items. here is its length by that of the saved list. It returns false if the state was
+// cut within the beginning, so that the next Turn begins anew.
+func (t *turns) restore(told *saved.Told, here []int) bool {
 	if !t.begun {
-		return
+		return true
 	}
-	if told.Begun >= len(here) { // the state was cut: the next Turn begins anew
+	if told.Begun >= len(here) {
 		*t = turns{}
-		return
+		return false
 	}
 	place := func(n int) int32 { return int32(here[max(0, min(n, len(here)-1))]) }
 	t.base = place(told.Begun)
@@ -209,6 +211,7 @@ func (t *turns) restore(told *saved.Told, here []int) {
 		}
 		t.inserts = append(t.inserts, in)
 	}
+	return true
 }
 
 // restoreTurns has s begin as a saved conversation did, unless the host asks for another

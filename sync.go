@@ -318,6 +318,14 @@ func (r *registrar) safely(call func()) (err error) {
 	return err
 }
 
+// syncRegistry brings the registry, if there is one, in step with what the session offers.
+// The caller holds no lock.
+func (s *Session) syncRegistry() {
+	if s.registrar != nil {
+		s.registrar.sync()
+	}
+}
+
 // callable implements [callables]: the inline tools, the meta tools and the active tools.
 func (s *Session) callable() []Tool {
 	v := s.view()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -299,4 +300,27 @@ func TestActivationWhileTheOfferIsAsked(t *testing.T) {
 	g.sync()
 	assert.Contains(t, r.tools, "a")
 	assert.Zero(t, r.removed, "the model was told that the tool is there")
+}
+
+// The first Turn by bridge offers tools that call others.
+func TestFirstTurnSyncsTheRegistry(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry()
+	m := NewManager(&Options{Registry: r, Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}})
+	defer m.Close()
+	require.NoError(t, m.Start(t.Context()))
+	turn := turnOf(t, m.Default(), provider.OpenAIChat, "")
+	require.Contains(t, exportedNames(turn.Tools), CallToolName)
+	_, err := r.Execute(t.Context(), CallToolName, json.RawMessage(`{"name":"mcp_b__tool_004","arguments":{"text":"x"}}`))
+	assert.NoError(t, err, "the model has the tool, and the host's table has not")
+
+	own, table := m.NewSession(nil), NewRegistry() // a session without a table, and one with its own
+	s := m.NewSession(&SessionOptions{Registry: table})
+	defer s.Close()
+	turnOf(t, own, provider.OpenAIChat, "")
+	for _, name := range exportedNames(turnOf(t, s, provider.OpenAIChat, "").Tools) {
+		if _, ok := table.Get(name); !ok {
+			assert.True(t, table.TryActivateDeferred(name), name)
+		}
+	}
 }

@@ -29,6 +29,7 @@ type serverTools struct {
 	problems []error             // others
 	needs    map[string][]string // see [ServerConfig.Needs]; nil before the server has listed its tools
 
+	lists        bool // its tools are known, even if there are none
 	declares     bool // a tool says what it needs
 	alwaysLoaded bool // a tool is to be always loaded
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/request"
@@ -65,7 +66,8 @@ type Turn struct {
 	first int // how many of Tools were there at the beginning
 }
 
-// An Insert is what one Turn appended to a conversation.
+// An Insert is what one Turn appended to a conversation. Several may stand at one place, in
+// their order. Where the provider refuses that, one Insert has what several Turns appended.
 type Insert struct {
 	At       int               // how many messages of the host's stand before it
 	Before   int               // the place of the Turn before it: see [Session.TakeBack]
@@ -78,7 +80,9 @@ type Insert struct {
 // to which Append was appended. The host adds the others, such as the model. For Anthropic
 // there are marks of what to cache, behind the tools, the system prompt and the last
 // message, and where the request before ended, if that is 20 blocks back or more. A message
-// with that mark is a copy. If the host marks a message, it gets none.
+// with that mark is a copy. If the host marks a message, it gets none. Messages of the role
+// system stand behind those of the user, before an answer or at the end, and those that meet
+// there are one: it refuses all else.
 func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 	return t.form.Body(system+t.System, t.Tools, t.first, messages)
 }
@@ -148,8 +152,11 @@ func (t turns) removes() bool { return t.begun && t.adds && t.form != nil && t.f
 // model, and fixes the system prompt and the list of tools. A conversation may go on in
 // another process: see [Session.Save].
 //
-// If the request fails, send the same one again, without another Turn. If the host drops
-// what it appended, it calls [Session.TakeBack] with [Turn.Before].
+// If the request fails, send the same one again, without another Turn. Or keep what was
+// appended and go on: if the user writes before there is an answer, [Turn.Body] puts what
+// stands before that message behind it, where Anthropic takes it. A host that does not use
+// Body does so itself, or drops what it appended and calls [Session.TakeBack] with
+// [Turn.Before].
 //
 // Turn fails if the format is unknown, if the format or the model can't do what the
 // session's disclosure needs, if the provider can't take a tool's name, or if there are more
@@ -163,7 +170,8 @@ func (s *Session) Turn(f provider.Format, model string) (Turn, error) {
 // can be appended to it for good: the host puts [Turn.Inserts] into each request. messages
 // is how many messages the conversation has now, without any of these. If it has fewer
 // than before, the session takes back what was inserted behind them, and tells it again.
-// What comes while the conversation does not grow is told when it has.
+// What comes while the conversation does not grow, as a window of fixed length, stands behind
+// what was inserted last.
 func (s *Session) TurnAt(f provider.Format, model string, messages int) (Turn, error) {
 	return s.nextRequest(f, model, max(0, min(messages, math.MaxInt32)))
 }
@@ -183,9 +191,11 @@ func (s *Session) nextRequest(f provider.Format, model string, at int) (Turn, er
 	turn, err := s.writeTurn(form, list, said)
 	if err != nil {
 		s.untell(said)
+		s.syncRegistry()
 		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
 	}
 	if said.first {
+		s.syncRegistry()
 		s.tell(Event{Kind: EventBegin, Disclosure: turn.Disclosure, Why: turn.Why})
 	}
 	if begun := s.beginWaiting(said); begun != nil {
@@ -243,11 +253,12 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]shown, t
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first, was, wasBegan, wasFull := !s.told().begun, s.shown, s.began, s.full
-	if s.viewLocked().ended {
+	v := s.viewLocked() // the only one: the Manager may be closed at any moment
+	if v.ended {
 		return nil, telling{}, ErrClosed
 	}
 	if first {
-		if err := s.begin(form, model, complete); err != nil {
+		if err := s.begin(v, form, model, complete); err != nil {
 			return nil, telling{}, err
 		}
 	}
@@ -259,16 +270,16 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]shown, t
 		return nil, telling{}, fmt.Errorf("the format %s has no tool_search, with which the conversation began", form.Format())
 	}
 	s.turns.form = form
-	v := s.viewLocked()
+	if at != appends {
+		s.turns.goBack(at)
+	}
+	if !first {
+		s.forgetUntold()
+	}
+	v = s.viewOf(v.partition)
 	list := s.updateShown(v)
 	if first {
 		s.turns.begun, s.turns.base, s.turns.told = true, int32(len(list)), int32(len(list))
-	}
-	if at != appends {
-		s.turns.goBack(at)
-		if n := len(s.turns.inserts); n > 0 && int(s.turns.inserts[n-1].at) == at { // Anthropic refuses two in a row
-			list = list[:s.turns.told]
-		}
 	}
 	said := telling{
 		turns: s.turns, was: was, wasBegan: wasBegan, wasFull: wasFull, at: at, inserts: s.turns.inserts,
@@ -327,12 +338,11 @@ func takes(form *request.Form, model string, d Disclosure, adds bool) error {
 
 // begin chooses the disclosure and fixes it. What was shown before stays, if the model can
 // go on with it. complete is set if all servers have listed their tools. The caller holds
-// mu.
-func (s *Session) begin(form *request.Form, model string, complete bool) error {
+// mu, and v is how it sees the session.
+func (s *Session) begin(v *view, form *request.Form, model string, complete bool) error {
 	d, why := s.asked.disclosure, asAsked
 	bare := false
 	if d == Automatic {
-		v := s.viewLocked()
 		d, bare, why = v.choose(form, model, complete)
 	}
 	loads := d == ByProvider && form.Searches()
@@ -344,7 +354,8 @@ func (s *Session) begin(form *request.Form, model string, complete bool) error {
 	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
 	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
 		s.setShown(nil)
-		s.full, s.crowded, s.seen = false, nil, weak.Pointer[partition]{}
+		s.full, s.crowded = false, nil
+		s.settle(v.partition)
 	}
 	return nil
 }
@@ -414,7 +425,14 @@ func (s *Session) writeTurn(form *request.Form, list []shown, said telling) (Tur
 		if said.adds {
 			n.Added, n.Removed = added, takenBack(items, form)
 		}
-		if messages := form.Messages(n, said.adds); messages != nil {
+		messages, last := form.Messages(n, said.adds), len(turn.Inserts)-1
+		switch {
+		case messages == nil:
+		case last >= 0 && turn.Inserts[last].At == int(in.at) && form.Joins(said.adds):
+			to := &turn.Inserts[last]
+			to.News = strings.Trim(to.News+"\n\n"+n.Text, "\n")
+			to.Messages = request.Join(append(to.Messages, messages...))
+		default:
 			turn.Inserts = append(turn.Inserts, Insert{int(in.at), from - len(items), n.Text, messages})
 		}
 	}
@@ -447,6 +465,32 @@ func (s *Session) untell(said telling) {
 		s.setShown(said.was)
 		s.began, s.full, s.seen = said.wasBegan, said.wasFull, weak.Pointer[partition]{}
 	}
+}
+
+// forgetUntold drops the tools that came and were taken back before the model was told of
+// them: they can come again. The caller holds mu.
+func (s *Session) forgetUntold() {
+	told := min(int(s.turns.told), len(s.shown))
+	var left []shown
+	var names []knownName
+	for _, e := range s.shown[told:] {
+		if e.place == asRemoved {
+			offered := func(before shown) bool { return before.place == asTool && before.tool == e.tool }
+			if i := slices.IndexFunc(left, offered); i >= 0 {
+				left = slices.Delete(left, i, i+1)
+				names = append(names, knownName{e.tool.def.names(), e.tool.owner})
+				continue
+			}
+		}
+		left = append(left, e)
+	}
+	if names == nil {
+		return
+	}
+	began := s.began
+	s.setShown(slices.Concat(s.shown[:told], left))
+	s.began = began
+	s.remember(names)
 }
 
 // newsOf returns the text of items that came after the beginning, or "".

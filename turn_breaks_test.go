@@ -145,8 +145,9 @@ func TestTurnTruncatedStateKeepsTheBridge(t *testing.T) {
 	s := m.NewSession(nil)
 	first := turnOf(t, s, provider.OpenAIChat, "")
 	require.Contains(t, exportedNames(first.Tools), CallToolName)
-	r, _, err := m.RestoreSession(s.Save(), nil)
+	r, changed, err := m.RestoreSession(s.Save(), nil)
 	require.NoError(t, err)
+	assert.Contains(t, changed, "MaxState", "another beginning is reported")
 	turn := turnOf(t, r, provider.OpenAIChat, "")
 	assert.Subset(t, exportedNames(turn.Tools), []string{SearchToolName, CallToolName}, "list: %q, waiting: %q, news: %q", exportedNames(turn.Tools), turn.Waiting, turn.News)
 }

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/modeltest"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
@@ -242,6 +245,7 @@ func (d *dialogue) request() {
 		require.Len(d.t, body, len(d.last), "%q", d.log)
 	}
 	d.last = body
+	d.messages, d.own = append(slices.Clip(d.messages), json.RawMessage(`{"role":"assistant","content":"Yes."}`)), d.own+1
 	if turn.Disclosure == ByProvider && d.format == provider.OpenAIResponses && d.random.IntN(3) == 0 {
 		d.search()
 	}
@@ -694,5 +698,190 @@ func TestTurnIsTakenOnce(t *testing.T) {
 	require.Len(t, added, 56)
 	for name, n := range added {
 		assert.Equal(t, 1, n, name)
+	}
+}
+
+// takesUp saves a session and goes on with it on a Manager, as a host does that keeps
+// sessions in a database between requests.
+func takesUp(t *testing.T, m *Manager, s *Session, opts *SessionOptions) *Session {
+	t.Helper()
+	data := s.Save()
+	s.Close()
+	restored, _, err := m.RestoreSession(data, opts)
+	require.NoError(t, err)
+	return restored
+}
+
+// acceptAll accepts what is in quarantine.
+func acceptAll(m *Manager) {
+	for _, err := range m.Problems() {
+		if c, ok := err.(*ChangedError); ok {
+			_ = m.Accept(c.Server, c.Tool, c.Is)
+		}
+	}
+}
+
+// A request fails when something was appended, and the user writes again: Anthropic takes a
+// message of the system only as the last one or before an answer.
+func TestTurnAfterAFailedRequest(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}})
+	require.NoError(t, m.AddTools("a", mcptest.Chores("a", 3)...))
+	model := modeltest.Model(func(_ modeltest.Request, err error) (modeltest.Step, error) { return modeltest.Step{Say: "Yes."}, err })
+	away := false
+	loop := func() func(message string) (int, string) {
+		s, prefix := m.NewSession(nil), &modeltest.Prefix{Next: model}
+		var messages []json.RawMessage
+		return func(message string) (int, string) {
+			messages = append(messages, json.RawMessage(`{"role":"user","content":"`+message+`"}`))
+			turn := turnOf(t, s, provider.Anthropic, "claude-sonnet-5-5")
+			messages = append(messages, turn.Append...)
+			if away {
+				return 529, "overloaded" // the host returns
+			}
+			body := turn.Body("You help.", messages)
+			body["model"], body["max_tokens"] = "claude-sonnet-5-5", 100
+			raw, err := json.Marshal(body)
+			require.NoError(t, err)
+			r, w := httptest.NewRequest("POST", "/v1/messages", bytes.NewReader(raw)), httptest.NewRecorder()
+			r.Header.Set("anthropic-beta", strings.Join(turn.Betas, ","))
+			prefix.ServeHTTP(w, r)
+			if w.Code == 200 {
+				messages = append(messages, json.RawMessage(`{"role":"assistant","content":"Yes."}`))
+			}
+			return w.Code, w.Body.String()
+		}
+	}
+	unlucky, lucky := loop(), loop()
+	for _, say := range []func(string) (int, string){unlucky, lucky} {
+		code, why := say("Hello")
+		require.Equal(t, 200, code, why)
+	}
+	require.NoError(t, m.AddTools("late", mcptest.Chores("late", 3)...))
+	away = true
+	unlucky("What can you do now?")
+	away = false
+	code, why := lucky("What can you do now?")
+	require.Equal(t, 200, code, why)
+	code, why = unlucky("Again: what can you do now?")
+	require.Equal(t, 200, code, why)
+}
+
+// A Turn and the end of its Manager may meet.
+func TestTurnWhileTheManagerCloses(t *testing.T) {
+	var mu sync.Mutex
+	var panics []any
+	for range 300 {
+		m := NewManager(nil)
+		require.NoError(t, m.AddTools("a", manyTools(2)...))
+		require.NoError(t, m.AddTools("b", manyTools(2)...))
+		var wg, begun sync.WaitGroup
+		for range 4 {
+			s := m.NewSession(nil)
+			turnOf(t, s, provider.Anthropic, "claude-opus-5-5")
+			begun.Add(1)
+			wg.Go(func() {
+				defer func() {
+					if p := recover(); p != nil {
+						mu.Lock()
+						panics = append(panics, fmt.Sprint(p))
+						mu.Unlock()
+					}
+				}()
+				begun.Done()
+				for err := error(nil); err == nil; {
+					_, err = s.Turn(provider.Anthropic, "claude-opus-5-5")
+				}
+			})
+		}
+		begun.Wait()
+		m.Close()
+		wg.Wait()
+		if panics != nil {
+			break
+		}
+	}
+	require.Empty(t, panics)
+}
+
+// A host that sends the last messages only has a conversation that never grows.
+func TestTurnAtOfAWindow(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
+	s := m.NewSession(nil)
+	var news string
+	for _, late := range []string{"", "one", "two", "three", ""} {
+		if late != "" {
+			require.NoError(t, m.AddTools(late, echoTool("x", "")))
+		}
+		turn, err := s.TurnAt(provider.OpenAIChat, "", 10) // the last ten messages, each time others
+		require.NoError(t, err)
+		for _, in := range turn.Inserts {
+			news += in.News
+		}
+	}
+	for _, late := range []string{"one", "two", "three"} {
+		assert.Contains(t, news, late+" (1")
+	}
+}
+
+// Anthropic refuses two messages of the system in a row.
+func TestTurnAtJoinsWhatStandsTogether(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
+	s := m.NewSession(nil)
+	inserts := func() []Insert {
+		turn, err := s.TurnAt(provider.Anthropic, "claude-opus-5-5", 1)
+		require.NoError(t, err)
+		return turn.Inserts
+	}
+	require.Empty(t, inserts())
+	s.ActivateTools([]string{"mcp_a__tool_002"})
+	first := inserts()
+	require.Len(t, first, 1)
+	require.NoError(t, m.AddTools("late", echoTool("x", "")))
+	s.ActivateTools([]string{"mcp_a__tool_003"})
+	s = takesUp(t, m, s, nil)
+	all := inserts()
+	require.Len(t, all, 1)
+	require.Len(t, all[0].Messages, 1)
+	assert.Equal(t, first[0].Before, all[0].Before)
+	assert.Contains(t, all[0].News, "late (1)")
+	begin := strings.TrimSuffix(string(first[0].Messages[0]), `],"role":"system"}`)
+	assert.True(t, strings.HasPrefix(string(all[0].Messages[0]), begin), "%s\n%s", begin, all[0].Messages[0])
+	assert.Contains(t, string(all[0].Messages[0]), "mcp_a__tool_003")
+	s.TakeBack(all[0].Before)
+	assert.Contains(t, string(inserts()[0].Messages[0]), "mcp_a__tool_002")
+}
+
+// A tool that was held back before the model was told of it can come again.
+func TestAcceptedToolIsOffered(t *testing.T) {
+	t.Parallel()
+	for _, cancelled := range []bool{false, true} {
+		t.Run(fmt.Sprint("cancelled ", cancelled), func(t *testing.T) {
+			m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
+			serve := func(description string) {
+				m.RemoveServer("git")
+				require.NoError(t, m.AddServer(t.Context(), serving("git", echoTool("log", description))))
+			}
+			serve("Shows the log")
+			s := m.NewSession(nil)
+			first := turnOf(t, s, provider.OpenAIResponses, "gpt-5.6")
+			_, err := s.Call(t.Context(), SearchToolName, `{"query":"show log"}`)
+			require.NoError(t, err)
+			if cancelled {
+				require.Equal(t, []string{"mcp_git__log"}, exportedNames(turnOf(t, s, provider.OpenAIResponses, "gpt-5.6").Added))
+			} else {
+				s.Tools() // or Stats, or a page that looks at the session: it only brings the list up to date
+			}
+			serve("Shows the log, too")
+			turnOf(t, s, provider.OpenAIResponses, "gpt-5.6")
+			s.TakeBack(first.Place)
+			acceptAll(m)
+			res, err := s.Call(t.Context(), SearchToolName, `{"query":"select:mcp_git__log"}`)
+			require.NoError(t, err)
+			require.Contains(t, mcp.GetTextFromContent(res.Content[0]), "active now")
+			require.Contains(t, exportedNames(turnOf(t, s, provider.OpenAIResponses, "gpt-5.6").Added), "mcp_git__log")
+		})
 	}
 }

@@ -163,10 +163,10 @@ type headItem struct {
 	name       string
 }
 
-// noticeCompact notes that the list that a session shows is gone. Only Compact empties it.
-// A nil ledger notes nothing. The caller holds the session's mu.
-func (l *ledger) noticeCompact(list []shown) {
-	if l != nil && l.head.listed && list == nil {
+// noticeCompact notes that Compact has dropped the list that the session showed. A nil
+// ledger notes nothing. The caller holds the session's mu.
+func (l *ledger) noticeCompact() {
+	if l != nil && l.head.listed {
 		l.compacted = true
 	}
 }

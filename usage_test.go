@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -123,4 +124,22 @@ func TestUsersToolsAreNotRecorded(t *testing.T) {
 	require.NoError(t, m.Close())
 	assert.Contains(t, string(doc.Data), "mcp_a__tool_001")
 	assert.NotContains(t, string(doc.Data), "mine")
+}
+
+// The first Turn may begin with another list than the host showed before.
+func TestFirstTurnIsNoCompact(t *testing.T) {
+	t.Parallel()
+	var losses []CacheLoss
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}, OnEvent: func(e Event) {
+		if e.Kind == EventCacheLost {
+			losses = append(losses, e.Loss)
+		}
+	}})
+	s := m.NewSession(nil)
+	s.Tools()
+	s.CountUsage(provider.Usage{Input: 5000, Written: 5000})
+	turnOf(t, s, provider.OpenAIChat, "")
+	s.CountUsage(provider.Usage{Input: 5000, Written: 5000})
+	require.Len(t, losses, 1)
+	require.Equal(t, LossTools, losses[0].Cause)
 }

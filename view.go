@@ -53,6 +53,12 @@ func (s *Session) viewLocked() *view {
 		s.settle(now)
 		s.seen = weak.Make(now)
 	}
+	return s.viewOf(now)
+}
+
+// viewOf returns the session as it is with a partition for which it was settled. The
+// caller holds mu.
+func (s *Session) viewOf(now *partition) *view {
 	d, told := s.Disclosure(), s.told()
 	return &view{
 		partition: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Validate returns every problem of s, joined, without the server's name. It does not
@@ -19,6 +20,9 @@ func (s Server) Validate() error {
 	}
 	if s.Name == "" {
 		problem("the name is empty")
+	}
+	if !utf8.ValidString(s.Name) { // a state and a store would have another
+		problem("the name is not valid UTF-8")
 	}
 	ways := 0
 	for _, given := range []bool{s.Command != "", s.URL != "", s.InProcess != nil} {

@@ -16,7 +16,8 @@ import (
 // Options.StateParts is such a store, and Options.Cache may be one, too. Each of them needs
 // parts of its own. For the cache, the library removes parts. For StateParts, it doesn't: a part
 // to which new states refer is put again after an hour. So if states are kept for a week, drop
-// what was not put for a week and an hour. Such parts have at most Options.MaxState bytes.
+// what was not put for a week and an hour. Such parts have at most Options.MaxState bytes,
+// and results that were cut at most 4 MiB.
 type Parts interface {
 	// Put keeps a part or, if it is nil, removes the one with that key.
 	Put(key string, part []byte) error

@@ -50,7 +50,7 @@ type Sessions interface {
 
 const (
 	MaxID    = 256      // bytes of an id, or of the name of an engine's document
-	MaxState = 64 << 20 // bytes of a state; mcphybrid's have 4 MiB at most, unless Options.MaxState says otherwise
+	MaxState = 64 << 20 // bytes of a state; mcphybrid's have 16 MiB at most, unless Options.MaxState says otherwise
 )
 
 // CheckID returns an error unless id is valid UTF-8 without NUL, of 1 to [MaxID] bytes.

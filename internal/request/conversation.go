@@ -110,7 +110,7 @@ func (f *Form) Body(system string, tools []provider.Tool, first int, messages []
 	}
 	if f == Anthropic {
 		markLast(tools[:first], list)
-		messages = markBefore(messages)
+		messages = markBefore(inOrder(messages))
 	}
 	if messages == nil {
 		messages = []json.RawMessage{}

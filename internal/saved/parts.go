@@ -123,7 +123,7 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 	}
 	if s.Texts != nil { // last: a text may be too large for the store
 		p.Cut = s.Texts(func(key string, last time.Time, text *string) (string, time.Time) {
-			return parts.keepText(key, last, text, limit)
+			return parts.keepText(key, last, text, min(limit, maxText))
 		})
 		if whole := json.RawMessage(text.JSON(p)); len(whole)+size <= limit {
 			data = whole
@@ -211,6 +211,9 @@ const (
 
 	// pause is how long we put no part after a Put failed.
 	pause = time.Second
+
+	// maxText is how many bytes a text may have.
+	maxText = 4 << 20
 
 	// maxPut is the number of parts whose last Put we remember.
 	maxPut = 10_000
