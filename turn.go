@@ -319,7 +319,7 @@ func (s *Session) begin(form *provider.Form, model string, complete bool) error 
 	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
 	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
 		s.setShown(nil)
-		s.full, s.crowded, s.seen = false, nil, weak.Pointer[partition]{}
+		s.full, s.overflow, s.seen = false, nil, weak.Pointer[partition]{}
 	}
 	return nil
 }
