@@ -49,11 +49,11 @@ func (s *Session) NextTurn() {
 func (s *Session) Compact() []*BridgeTool {
 	s.mu.Lock()
 	active := s.viewLocked().active
-	keeps := setOf(s.toKeep(s.inOrder(active, s.away)))
+	keeps := setOf(s.toKeep(s.inOrder(active, s.unavailable)))
 	drop := func(t *BridgeTool) bool { return !keeps[t] }
-	s.active, s.away = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.away), drop)
+	s.active, s.unavailable = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.unavailable), drop)
 	s.kept, s.full, s.seen = nil, false, weak.Pointer[partition]{} // nothing takes room any more
-	s.names, s.turns = nil, nil
+	s.knownNames, s.turns = nil, nil
 	s.disclosure.Store(int32(s.asked.disclosure))
 	s.setShown(nil)
 	s.ledger.noticeCompact()
@@ -78,7 +78,7 @@ func (s *Session) forgetUnused() {
 		return
 	}
 	known := make(map[string]bool, len(s.used))
-	for _, name := range namesOf(slices.Concat(s.active, s.away)) {
+	for _, name := range namesOf(slices.Concat(s.active, s.unavailable)) {
 		known[name] = true
 	}
 	maps.DeleteFunc(s.used, func(name string, _ lastUse) bool { return !known[name] })
@@ -119,8 +119,8 @@ func (s *Session) use(t *BridgeTool, fresh bool) {
 	u := s.used[t.name]
 	u.turn = s.turn
 	if fresh {
-		s.acts++
-		u.act = s.acts
+		s.activations++
+		u.act = s.activations
 	}
 	s.used[t.name] = u
 }

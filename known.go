@@ -42,7 +42,7 @@ func (s *Session) meant(catalogs []*catalog) map[string]*owner {
 			know(e.tool.name, e.tool.def.Server, e.tool.owner)
 		}
 	}
-	for _, t := range s.names {
+	for _, t := range s.knownNames {
 		know(t.Name, t.Server, t.owner)
 	}
 	return meant
@@ -66,8 +66,8 @@ func (s *Session) nameKnown(tools []*BridgeTool) {
 			listed[e.tool.name] = true
 		}
 	}
-	first := make(map[string]knownName, len(s.names))
-	for _, known := range s.names {
+	first := make(map[string]knownName, len(s.knownNames))
+	for _, known := range s.knownNames {
 		first[known.Name] = known
 	}
 	var names []knownName
@@ -86,7 +86,7 @@ func (s *Session) nameKnown(tools []*BridgeTool) {
 	}
 }
 
-// remember adds to s.names. Beyond the limit it forgets what was added first. The
+// remember adds to s.knownNames. Beyond the limit it forgets what was added first. The
 // caller holds mu.
 func (s *Session) remember(tools []knownName) {
 	if s.scope.below == nil || len(tools) == 0 { // in the system's sessions, a name has one owner anyway
@@ -94,7 +94,7 @@ func (s *Session) remember(tools []knownName) {
 	}
 	known := make(map[string]bool, len(tools))
 	var names []knownName // newest first
-	for _, list := range [][]knownName{tools, s.names} {
+	for _, list := range [][]knownName{tools, s.knownNames} {
 		for _, t := range slices.Backward(list) {
 			if !known[t.Name] && len(names) < maxNames {
 				known[t.Name] = true
@@ -103,7 +103,7 @@ func (s *Session) remember(tools []knownName) {
 		}
 	}
 	slices.Reverse(names)
-	s.names = names
+	s.knownNames = names
 }
 
 // A past is what was before in a session and still counts. It is that of the last

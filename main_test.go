@@ -75,7 +75,7 @@ func check(m *Manager, sessions ...*Session) error {
 		s.mu.Lock()
 		v := s.viewLocked()
 		list := s.shownLocked(v)
-		names, shown, began := s.names, s.shown, s.began
+		names, shown, began := s.knownNames, s.shown, s.began
 		s.mu.Unlock()
 		if got, want := s.textOf(shown, began, true, true), s.sections(shown, true, true); got != want {
 			return fmt.Errorf("the text of the list is\n%s\ninstead of\n%s", got, want)

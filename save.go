@@ -129,7 +129,7 @@ func (s *Session) stateLocked(v *view) *saved.State {
 		return !v.ended && !isThere(t, v.catalogs) && !s.kept.isAway(t, v.catalogs)
 	}
 	w.save(s.shown, s.began)
-	for _, t := range s.names {
+	for _, t := range s.knownNames {
 		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.Tool, OfUser: t.owner.user != ""})
 		w.state.Shown = append(w.state.Shown, saved.Item{Kind: savedName, Tool: len(w.state.Tools)})
 	}
@@ -137,7 +137,7 @@ func (s *Session) stateLocked(v *view) *saved.State {
 	if v.ended && !s.closed {
 		active = s.active // the tools that were active when the Manager was closed
 	}
-	for _, t := range s.inOrder(active, s.away) {
+	for _, t := range s.inOrder(active, s.unavailable) {
 		place := w.named[t.name]
 		if place == 0 {
 			place = w.tool(t, nil)

@@ -35,20 +35,20 @@ type Session struct {
 	mu      sync.Mutex
 	seen    weak.Pointer[partition] // the one that active was last checked against; an idle session does not keep it alive
 	active  []*BridgeTool           // in activation order; replaced, never changed
-	away    []*BridgeTool           // of a saved state: active, but now not to be had here; replaced, never changed
-	crowded map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
+	unavailable    []*BridgeTool           // of a saved state: active, but now not to be had here; replaced, never changed
+	overflow map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
 	used    map[string]lastUse      // by registered name of active tools and those that are away
 	turn    int
 	shown   []shown     // only appended to, until Compact or, without Turn, a quarantine
 	began   *opening    // with which shown begins; nil if with none that is shared
-	names   []knownName // other tools that the model knows by name, oldest first; replaced, never changed
+	knownNames   []knownName // other tools that the model knows by name, oldest first; replaced, never changed
 	shownAs stamp       // the state that shown was last updated to
 	metas   metaSet     // the meta tools in shown
 	full    bool        // a tool had no room since the last Compact
 	closed  bool
 	number  int // given by the recorder; 0 if it has none yet, negative for a default session
 	kept    keptTools
-	acts    int // number of activations so far
+	activations    int // number of activations so far
 	pages   pages
 	links   *resources.Links // to which results linked; nil if none did
 	refused *saved.Refusal   // or nil; replaced, never changed
@@ -189,7 +189,7 @@ func validateCallers(names []string) {
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.pages.kept.Drop()
-	s.closed, s.active, s.away, s.crowded, s.used, s.shown, s.began, s.names, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
+	s.closed, s.active, s.unavailable, s.overflow, s.used, s.shown, s.began, s.knownNames, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.caller.End()
 	s.scope.keeper.closed(s)
@@ -210,17 +210,17 @@ func (s *Session) Problems() (idle []error) {
 	return idle
 }
 
-// settle withdraws what now holds back, and fits the active tools and then the inline
+// reconcile withdraws what now holds back, and fits the active tools and then the inline
 // tools of now into the list. It drops active tools that can no longer be found by
 // search, and those that do not fit. A server that was removed and added again has
 // new tools, so its old ones are no longer active. A tool that was away and is there
 // again is active. The caller holds mu.
-func (s *Session) settle(now *partition) {
+func (s *Session) reconcile(now *partition) {
 	s.withdraw(now)
 	left := s.listRoom(now)
-	isAway := setOf(s.away)
+	isAway := setOf(s.unavailable)
 	var active, away []*BridgeTool
-	for _, t := range s.inOrder(s.active, s.away) {
+	for _, t := range s.inOrder(s.active, s.unavailable) {
 		there, st := now.lookup(t.name)
 		switch {
 		case there != nil && !there.is(t): // its name means another tool since Compact
@@ -233,7 +233,7 @@ func (s *Session) settle(now *partition) {
 			active = append(active, there)
 		}
 	}
-	s.active, s.away, s.crowded = active, away, nil
+	s.active, s.unavailable, s.overflow = active, away, nil
 	s.forgetUnused()
 	fixed := s.told().fixed(s.Disclosure())
 	if s.shown == nil && len(active) == 0 && !fixed {
@@ -250,10 +250,10 @@ func (s *Session) settle(now *partition) {
 		if fits && (!fixed || listed[t.name]) {
 			continue
 		}
-		if s.crowded == nil {
-			s.crowded = make(map[*BridgeTool]bool)
+		if s.overflow == nil {
+			s.overflow = make(map[*BridgeTool]bool)
 		}
-		s.crowded[t] = true
+		s.overflow[t] = true
 		s.full = s.full || !fits
 	}
 }

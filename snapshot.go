@@ -45,8 +45,8 @@ func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Session{
-		scope: s.scope, rights: s.rights, asked: s.asked, seen: s.seen, active: s.active, away: s.away, crowded: s.crowded, full: s.full,
-		used: maps.Clone(s.used), turn: s.turn, shown: slices.Clip(s.shown), names: s.names, shownAs: s.shownAs, metas: s.metas, kept: s.kept, acts: s.acts,
+		scope: s.scope, rights: s.rights, asked: s.asked, seen: s.seen, active: s.active, unavailable: s.unavailable, overflow: s.overflow, full: s.full,
+		used: maps.Clone(s.used), turn: s.turn, shown: slices.Clip(s.shown), knownNames: s.knownNames, shownAs: s.shownAs, metas: s.metas, kept: s.kept, activations: s.activations,
 		usage: s.usage, ledger: s.ledger.double(), intent: s.intent, closed: s.closed, skills: s.skills,
 	}
 	d.pages.offered, d.links = s.pages.offered, s.links

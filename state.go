@@ -88,14 +88,14 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 	for i, a := range state.Active {
 		if t := r.tools[a.Tool-1]; t != nil && s.used[t.name].act == 0 {
 			s.used[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
-			s.away = append(s.away, t) // until the next view welcomes it
+			s.unavailable = append(s.unavailable, t) // until the next view welcomes it
 		}
 	}
 	s.turn, s.pages = max(state.Turn, 0), pages{max(state.Results, 0), result.Restored(state.Cut), state.Paged}
 	if state.Refused != nil && state.Refused.Times > 0 {
 		s.refused = state.Refused
 	}
-	s.acts, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[partition]{}
+	s.activations, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[partition]{}
 	s.setShown(r.list)
 	s.began = r.began
 	if s.turns = nil; r.turns.begun {

@@ -354,8 +354,8 @@ func (s *Session) begin(v *view, form *request.Form, model string, complete bool
 	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
 	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
 		s.setShown(nil)
-		s.full, s.crowded = false, nil
-		s.settle(v.partition)
+		s.full, s.overflow = false, nil
+		s.reconcile(v.partition)
 	}
 	return nil
 }

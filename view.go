@@ -50,7 +50,7 @@ func (s *Session) viewLocked() *view {
 		if now = s.scope.partition(s.rights, s.intent, s.past); now.ended {
 			return &view{partition: endedPartition, scope: s.scope, skills: noSkills}
 		}
-		s.settle(now)
+		s.reconcile(now)
 		s.seen = weak.Make(now)
 	}
 	return s.viewOf(now)
@@ -61,8 +61,8 @@ func (s *Session) viewLocked() *view {
 func (s *Session) viewOf(now *partition) *view {
 	d, told := s.Disclosure(), s.told()
 	return &view{
-		partition: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, crowded: s.crowded, inline: uncrowded(now.inline, s.crowded),
-		active: s.active, acts: s.acts, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
+		partition: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, crowded: s.overflow, inline: uncrowded(now.inline, s.overflow),
+		active: s.active, acts: s.activations, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
