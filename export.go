@@ -81,22 +81,22 @@ func (s *Session) Export(f Format) ([]ExportedTool, error) {
 
 // export returns the tools of items in a form, in the same order. If loads is set, the
 // model loads tools by searches that the host answers.
-func (s *Session) export(items []shown, form *provider.Form, loads bool) ([]ExportedTool, error) {
+func (s *Session) export(items []listItem, form *provider.Form, loads bool) ([]ExportedTool, error) {
 	list := make([]ExportedTool, 0, len(items))
 	for _, e := range items {
 		var t Tool = e.tool
 		switch {
-		case loads && e.place == asMeta && e.meta == metaSearch:
+		case loads && e.slot == asMeta && e.meta == metaSearch:
 			list = append(list, ExportedTool(form.SearchTool(metaTool{s, e.meta})))
 			continue
-		case e.place == asMeta:
+		case e.slot == asMeta:
 			t = metaTool{s, e.meta}
-		case !e.isTool(), loads && e.place == asDeferred: // an answer to a search has loaded it
+		case !e.isTool(), loads && e.slot == asDeferred: // an answer to a search has loaded it
 			continue
 		}
 		in := provider.Listed
 		switch {
-		case e.place == asDeferred:
+		case e.slot == asDeferred:
 			in = provider.Deferred
 		case s.Disclosure() == ByProvider:
 			in = provider.Beside

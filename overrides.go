@@ -33,7 +33,7 @@ func (s *Session) Hints(name string) (Hints, bool) {
 func (s *Session) OverrideBlock() string {
 	s.mu.Lock()
 	v := s.viewLocked()
-	var list []shown
+	var list []listItem
 	if !v.ended {
 		list = s.shownLocked(v)
 	}
@@ -42,7 +42,7 @@ func (s *Session) OverrideBlock() string {
 	var noted []hints.Noted
 	seen := make(map[string]bool)
 	for _, e := range list {
-		ofModel := e.place == asTool || e.place == asDeferred && v.isActive(e.tool.name)
+		ofModel := e.slot == asTool || e.slot == asDeferred && v.isActive(e.tool.name)
 		if !ofModel || seen[e.tool.name] {
 			continue
 		}
@@ -65,5 +65,5 @@ func (s *Session) conceals(v *view, name string) bool {
 		return false
 	}
 	_, _, there := v.find(name)
-	return there || v.held(name) != nil || s.rights.And(rules.Access(s.scope.opts.Access)).Denies(name)
+	return there || v.quarantined(name) != nil || s.rights.And(rules.Access(s.scope.opts.Access)).Denies(name)
 }

@@ -62,16 +62,16 @@ func (s *Session) PromptSections(mode PromptMode) string {
 }
 
 // written updates the list of items and returns its text. It writes only what follows
-// the opening, whose text is kept.
+// the prompt prefix, whose text is kept.
 func (s *Session) written(inline, search bool) string {
 	s.mu.Lock()
-	list, o := s.updateShown(s.viewLocked()), s.began
+	list, o := s.updateShown(s.viewLocked()), s.prefix
 	s.mu.Unlock()
 	return s.textOf(list, o, inline, search)
 }
 
 // textOf returns the text of list, which begins with o unless that is nil.
-func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
+func (s *Session) textOf(list []listItem, o *promptPrefix, inline, search bool) string {
 	if o == nil || o.own || list == nil {
 		return s.sections(list, inline, search)
 	}
@@ -95,7 +95,7 @@ func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
 // sections returns the text of list: the lines of inline tools if inline is set, those
 // on search if search is set, and skills if both are. A blank line precedes each
 // heading.
-func (s *Session) sections(list []shown, inline, search bool) string {
+func (s *Session) sections(list []listItem, inline, search bool) string {
 	to := noText()
 	s.write(&to, list, inline, search)
 	return to.text
@@ -124,7 +124,7 @@ func (s *Session) searchNamed() func(string) string {
 }
 
 // write adds the text of further items.
-func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
+func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 	var b strings.Builder
 	named := s.searchNamed()
 	for _, e := range list {
@@ -152,11 +152,11 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 		case in == guideText:
 			b.WriteString(words.Guide)
 		case in == searchText:
-			if e.place == asMeta {
+			if e.slot == asMeta {
 				b.WriteString(named(words.SearchHeading))
 			}
 			b.WriteString(e.offer.servers.Summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
-			if e.place == asMeta {
+			if e.slot == asMeta {
 				steps := words.StepsActive
 				if s.Disclosure() == ByBridge {
 					steps = words.StepsBridge

@@ -195,8 +195,8 @@ func (s *Session) headLocked() head {
 		if e.tool != nil {
 			name = e.tool.name
 		}
-		if e.place != notListed {
-			maphash.WriteComparable(&tools, headItem{uint8(e.place), uint8(e.meta), name})
+		if e.slot != notListed {
+			maphash.WriteComparable(&tools, headItem{uint8(e.slot), uint8(e.meta), name})
 		}
 		if e.section != noSection && e.section != plainTool {
 			maphash.WriteComparable(&sections, headItem{uint8(e.section), uint8(e.line), name})
@@ -218,7 +218,7 @@ type headItem struct {
 
 // noticeCompact notes that the list that a session shows is gone. Only Compact empties it.
 // A nil ledger notes nothing. The caller holds the session's mu.
-func (l *ledger) noticeCompact(list []shown) {
+func (l *ledger) noticeCompact(list []listItem) {
 	if l != nil && l.head.listed && list == nil {
 		l.compacted = true
 	}
