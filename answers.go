@@ -199,7 +199,7 @@ func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
 	s.mu.Unlock()
 	told := make(map[string]bool)
 	for _, e := range list {
-		if e.isTool() && !(v.loads && e.place == asDeferred) {
+		if e.isTool() && !(v.loads && e.slot == asDeferred) {
 			told[e.tool.name] = true
 		}
 	}

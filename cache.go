@@ -18,9 +18,9 @@ func cacheKey(cfg *ServerConfig) string {
 	return cache.Key(cfg.Command, cfg.Args, cfg.Dir, cfg.URL, cfg.Tools, cfg.Prefix)
 }
 
-// recall restores the names that were given before this run, once. It returns the
+// loadCache restores the names that were given before this run, once. It returns the
 // cached catalog, or nil.
-func (m *Manager) recall() (*cache.Found, error) {
+func (m *Manager) loadCache() (*cache.Found, error) {
 	if err := m.trust.Load(); err != nil {
 		if m.opts.Trust.holds() {
 			return nil, err
@@ -28,7 +28,7 @@ func (m *Manager) recall() (*cache.Found, error) {
 		m.opts.Logger.Warn("mcphybrid: " + err.Error())
 	}
 	var failed error
-	m.recalling.Do(func() {
+	m.cacheOnce.Do(func() {
 		cached, err := m.cache.Read()
 		if failed = err; err == nil {
 			m.names.Restore(cached.Names)
@@ -39,17 +39,17 @@ func (m *Manager) recall() (*cache.Found, error) {
 	return m.cached.Load(), nil
 }
 
-// fill gives servers that are not connected the tools that the cache has of them, in one
+// applyCached gives servers that are not connected the tools that the cache has of them, in one
 // change of the catalog. One that is connected lists again. It returns the servers whose
 // list is too old.
-func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server) (stale []*source, err error) {
-	type fill struct {
+func (m *Manager) applyCached(sources []*source, cached func(name string) *cache.Server) (stale []*source, err error) {
+	type found struct {
 		src    *source
 		defs   []*definition
 		offers []*resources.Offer
 		listed time.Time
 	}
-	var fills []fill
+	var lists []found
 	for _, src := range sources {
 		if src.server == nil || src.cfg.InProcess != nil || src.invalid != nil {
 			continue
@@ -65,18 +65,18 @@ func (m *Manager) fill(sources []*source, cached func(name string) *cache.Server
 		if !ok {
 			continue // we start the server and list its tools instead
 		}
-		fills = append(fills, fill{src, defs, offers, c.Listed})
+		lists = append(lists, found{src, defs, offers, c.Listed})
 		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
 	}
 	return stale, m.change(func() error {
-		if len(fills) == 0 {
+		if len(lists) == 0 {
 			return errNoChange
 		}
-		for _, f := range fills {
-			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.accept(f.src, f.defs, f.offers, f.src.problems, f.listed) == nil { // else we start the server
-				f.src.keep(m.cache, false)
+		for _, f := range lists {
+			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.acceptList(f.src, f.defs, f.offers, f.src.problems, f.listed) == nil { // else we start the server
+				f.src.cacheList(m.cache, false)
 			}
 		}
 		return nil
@@ -112,7 +112,7 @@ func (m *Manager) refreshCache() error {
 	m.mu.Lock()
 	sources := slices.DeleteFunc(slices.Clone(m.sources), func(src *source) bool { return !src.begun }) // whose names are for Start to give
 	m.mu.Unlock()
-	_, err = m.fill(sources, cached.News)
+	_, err = m.applyCached(sources, cached.News)
 	return err
 }
 
@@ -130,8 +130,8 @@ func (m *Manager) fromCache(src *source, c *cache.Server) (defs []*definition, o
 	return defs, offers, m.weigh(m.life, defs) == nil
 }
 
-// keep puts what src has listed into a cache. The Manager's mu is held.
-func (src *source) keep(in cache.Cache, isNew bool) {
+// cacheList puts what src has listed into a cache. The Manager's mu is held.
+func (src *source) cacheList(in cache.Cache, isNew bool) {
 	if src.cfg.InProcess != nil {
 		return
 	}

@@ -85,7 +85,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	t, err := s.find(v, name)
 	if errors.Is(err, ErrUnknownTool) {
 		if of, away := s.awayTool(v, name); of != nil {
-			if there, down := s.scope.keeper.reach(ctx, of, away.Server); down != nil {
+			if there, down := s.scope.keeper.connectServer(ctx, of, away.Server); down != nil {
 				err = upstream.About(down, "tool", away.Own, away.Server)
 			} else if there {
 				v = s.view()
@@ -123,7 +123,7 @@ func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
 	if kept := v.kept[name]; kept != nil {
 		return kept.owner, kept.def.names()
 	}
-	of, t = s.scope.keeper.absent(name)
+	of, t = s.scope.keeper.unlistedServerOf(name)
 	if of == nil || !v.rights.Permit(t) || !rules.Access(s.scope.opts.Access).Permits(t) || !s.scope.keeper.permits(of, t) {
 		return nil, t
 	}
@@ -162,7 +162,7 @@ func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 	if i, j, there := v.find(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
 		return nil, &permissionError{name: name}
 	}
-	if held := v.held(name); held != nil {
+	if held := v.quarantined(name); held != nil {
 		if !v.rights.Permit(held.def.names()) {
 			return nil, &permissionError{name: name}
 		}

@@ -15,20 +15,20 @@ import (
 // A catalog is one version of the tools that a Manager knows, and their index. All
 // readers share it once it is published, and nobody may change it.
 type catalog struct {
-	owner         *owner                      // nil for a part of several catalogs
-	tools         []*BridgeTool               // in registration order
-	list          toolList                    // of which these are the tools; empty for a part
-	alwaysLoaded  bool                        // a tool is to be
-	deferredIndex *deferredIndex              // of these tools
-	dependencies  dependencies                // the tools that each needs
-	needsBelow    map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
-	problems      []error                     // in registration order
-	held          map[string]*ChangedError    // tools in quarantine, by registered name
-	heldOwn       map[[2]string]*ChangedError // the same, by server and own name
-	removed       removedTools
-	prefixes      names.Prefixes   // of its servers
-	known         knownHints       // hints, some of them for tools that are not here
-	shelf         *resources.Shelf // what servers offer beside tools
+	owner          *owner                      // nil for a part of several catalogs
+	tools          []*BridgeTool               // in registration order
+	list           toolList                    // of which these are the tools; empty for a part
+	alwaysLoaded   bool                        // a tool wants to be always loaded
+	deferredIndex  *deferredIndex              // of these tools
+	dependencies   dependencies                // the tools that each needs
+	needsBelow     map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
+	problems       []error                     // in registration order
+	quarantined    map[string]*ChangedError    // tools in quarantine, by registered name
+	quarantinedOwn map[[2]string]*ChangedError // the same, by server and own name
+	removed        removedTools
+	prefixes       names.Prefixes   // of its servers
+	known          knownHints       // hints, some of them for tools that are not here
+	shelf          *resources.Shelf // what servers offer beside tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
 	hashed    struct {
@@ -61,22 +61,22 @@ func (c *catalog) tool(name string) *BridgeTool {
 	return nil
 }
 
-// holdsBack returns why c, a catalog of t's owner, holds t back, under this or another
+// quarantineOf returns why c, a catalog of t's owner, holds t back, under this or another
 // name, or nil.
-func (c *catalog) holdsBack(t *BridgeTool) *ChangedError {
-	if e := c.heldOwn[[2]string{t.def.Server, t.def.Own}]; e != nil {
+func (c *catalog) quarantineOf(t *BridgeTool) *ChangedError {
+	if e := c.quarantinedOwn[[2]string{t.def.Server, t.def.Own}]; e != nil {
 		return e
 	}
-	return c.held[t.name]
+	return c.quarantined[t.name]
 }
 
-func (c *catalog) holds(t *BridgeTool) bool { return c.holdsBack(t) != nil }
+func (c *catalog) isQuarantined(t *BridgeTool) bool { return c.quarantineOf(t) != nil }
 
 // overrides reports whether the tool of that name and server, of a catalog below c, is
 // hidden beside c: c has or holds back a tool of its name, or the name belongs to
 // another server of c, for good.
 func (c *catalog) overrides(name, server string) bool {
-	if c.tool(name) != nil || c.held[name] != nil {
+	if c.tool(name) != nil || c.quarantined[name] != nil {
 		return true
 	}
 	of := c.prefixes.Server(name)
@@ -105,10 +105,10 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 		for _, change := range s.changed {
 			c.problems = append(c.problems, change)
 			if change.Held && change.def != nil {
-				if c.held == nil {
-					c.held, c.heldOwn = make(map[string]*ChangedError), make(map[[2]string]*ChangedError)
+				if c.quarantined == nil {
+					c.quarantined, c.quarantinedOwn = make(map[string]*ChangedError), make(map[[2]string]*ChangedError)
 				}
-				c.held[change.Name], c.heldOwn[[2]string{change.Server, change.Tool}] = change, change
+				c.quarantined[change.Name], c.quarantinedOwn[[2]string{change.Server, change.Tool}] = change, change
 			}
 		}
 		c.alwaysLoaded = c.alwaysLoaded || s.alwaysLoaded

@@ -26,8 +26,8 @@ func (m *Manager) change(f func() error) error {
 		return ErrClosed
 	}
 	err := f()
-	close(m.news)
-	m.news = make(chan struct{})
+	close(m.changed)
+	m.changed = make(chan struct{})
 	if err != nil {
 		m.mu.Unlock()
 		if err == errNoChange {
@@ -69,14 +69,14 @@ func (m *Manager) change(f func() error) error {
 func (m *Manager) tellChanges(problems []error) {
 	for _, err := range problems {
 		if change := new(ChangedError); errors.As(err, &change) {
-			m.tellApart(m.life, Event{Kind: EventChanged, Server: change.Server, Tools: []string{change.Name}, Err: err})
+			m.tellDetached(m.life, Event{Kind: EventChanged, Server: change.Server, Tools: []string{change.Name}, Err: err})
 		}
 	}
 }
 
 // tellResources calls the host's code. No server waits for it, and Close does not.
 func (m *Manager) tellResources() {
-	m.telling.Do(func() {
+	m.resourcesTask.Do(func() {
 		if m.life.Err() != nil {
 			return
 		}

@@ -32,22 +32,22 @@ func (s *Session) Export(f provider.Format) ([]provider.Tool, error) {
 
 // export returns the tools of items in a form, in the same order. If loads is set, the
 // model loads tools by searches that the host answers.
-func (s *Session) export(items []shown, form *request.Form, loads bool) ([]provider.Tool, error) {
+func (s *Session) export(items []listItem, form *request.Form, loads bool) ([]provider.Tool, error) {
 	list := make([]provider.Tool, 0, len(items))
 	for _, e := range items {
 		var t Tool = e.tool
 		switch {
-		case loads && e.place == asMeta && e.meta == metaSearch:
+		case loads && e.slot == asMeta && e.meta == metaSearch:
 			list = append(list, form.SearchTool(metaTool{s, e.meta}))
 			continue
-		case e.place == asMeta:
+		case e.slot == asMeta:
 			t = metaTool{s, e.meta}
-		case !e.isTool(), loads && e.place == asDeferred: // an answer to a search has loaded it
+		case !e.isTool(), loads && e.slot == asDeferred: // an answer to a search has loaded it
 			continue
 		}
 		in := request.Listed
 		switch {
-		case e.place == asDeferred:
+		case e.slot == asDeferred:
 			in = request.Deferred
 		case s.Disclosure() == ByProvider:
 			in = request.Beside

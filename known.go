@@ -19,22 +19,22 @@ type knownName struct {
 // maxNames is how many tools a session remembers by name alone.
 const maxNames = 1_000
 
-// meant returns the names that mean a user's tool which has left, or the system's
+// nameOwners returns the names that mean a user's tool which has left, or the system's
 // where the user has one of that name by now: a name that the model was shown means
 // the tool that it was shown. The caller holds mu.
-func (s *Session) meant(catalogs []*catalog) map[string]*owner {
+func (s *Session) nameOwners(catalogs []*catalog) map[string]*owner {
 	if len(catalogs) == 1 {
 		return nil
 	}
 	system, user := catalogs[0], catalogs[1]
-	meant := make(map[string]*owner)
+	owners := make(map[string]*owner)
 	know := func(name, server string, of *owner) {
 		others := user.overrides(name, server)
 		if of.user != "" {
-			others = !others && (system.tool(name) != nil || system.held[name] != nil)
+			others = !others && (system.tool(name) != nil || system.quarantined[name] != nil)
 		}
-		if others && meant[name] == nil {
-			meant[name] = of
+		if others && owners[name] == nil {
+			owners[name] = of
 		}
 	}
 	for _, e := range s.shown {
@@ -45,7 +45,7 @@ func (s *Session) meant(catalogs []*catalog) map[string]*owner {
 	for _, t := range s.knownNames {
 		know(t.Name, t.Server, t.owner)
 	}
-	return meant
+	return owners
 }
 
 // nameKnown says that the model reads of these tools in an answer. In a user's session
@@ -106,30 +106,30 @@ func (s *Session) remember(tools []knownName) {
 	s.knownNames = names
 }
 
-// A past is what was before in a session and still counts. It is that of the last
+// A carryOver is what was before in a session and still counts. It is that of the last
 // look, until the catalogs change.
-type past struct {
-	taken share
+type carryOver struct {
+	inlineUsed inlineUse
 
-	// meant says whose tool a name means, by the name, if the catalogs alone would
-	// give it to another owner: see Session.meant.
-	meant map[string]*owner
+	// nameOwners says whose tool a name means, by the name, if the catalogs alone would
+	// give it to another owner: see Session.nameOwners.
+	nameOwners map[string]*owner
 }
 
-// key returns a hash that identifies p.meant, however many names there are.
-func (p past) key() (sum [sha256.Size]byte) {
-	if len(p.meant) == 0 {
+// key returns a hash that identifies p.nameOwners, however many names there are.
+func (p carryOver) key() (sum [sha256.Size]byte) {
+	if len(p.nameOwners) == 0 {
 		return sum
 	}
 	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(p.meant)) {
-		fmt.Fprintf(h, "%s %q,", name, p.meant[name].user)
+	for _, name := range slices.Sorted(maps.Keys(p.nameOwners)) {
+		fmt.Fprintf(h, "%s %q,", name, p.nameOwners[name].user)
 	}
 	h.Sum(sum[:0])
 	return sum
 }
 
-// past returns what of the session's past counts beside catalogs. The caller holds mu.
-func (s *Session) past(catalogs []*catalog) past {
-	return past{taken: s.taken(catalogs), meant: s.meant(catalogs)}
+// carryOver returns what of the session before counts beside catalogs. The caller holds mu.
+func (s *Session) carryOver(catalogs []*catalog) carryOver {
+	return carryOver{inlineUsed: s.inlineUsed(catalogs), nameOwners: s.nameOwners(catalogs)}
 }

@@ -131,7 +131,7 @@ func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *namedRoom {
 		if e.isTool() {
 			versions[e.tool.name]++
 		}
-		switch e.place {
+		switch e.slot {
 		case asRemoved:
 			if versions[e.tool.name] == maxVersions {
 				left.close(e.tool.name)

@@ -75,7 +75,7 @@ func check(m *Manager, sessions ...*Session) error {
 		s.mu.Lock()
 		v := s.viewLocked()
 		list := s.shownLocked(v)
-		names, shown, began := s.knownNames, s.shown, s.began
+		names, shown, began := s.knownNames, s.shown, s.prefix
 		s.mu.Unlock()
 		if got, want := s.textOf(shown, began, true, true), s.sections(shown, true, true); got != want {
 			return fmt.Errorf("the text of the list is\n%s\ninstead of\n%s", got, want)
@@ -87,7 +87,7 @@ func check(m *Manager, sessions ...*Session) error {
 			}
 		}
 		for _, e := range list {
-			if e.tool != nil && v.holds(e.tool) {
+			if e.tool != nil && v.isQuarantined(e.tool) {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
 			}
 			if e.tool == nil {
@@ -108,13 +108,13 @@ func check(m *Manager, sessions ...*Session) error {
 }
 
 // checkList checks the limits of the list that a session may search beside.
-func checkList(s *Session, v *view, list []shown) error {
+func checkList(s *Session, v *view, list []listItem) error {
 	if v.ended || s.Disclosure() == ByBridge || !mayUse(v.rights, SearchToolName) {
 		return nil
 	}
 	all, of := listUse{}, make(map[origin]listUse)
 	for _, e := range list {
-		if e.place == asTool {
+		if e.slot == asTool {
 			tokens := v.scope.toolTokens(e.tool)
 			u := of[e.tool.origin()]
 			all, of[e.tool.origin()] = listUse{items: all.items + 1, tokens: all.tokens + tokens}, listUse{items: u.items + 1, tokens: u.tokens + tokens}
@@ -331,12 +331,12 @@ func checkRestored(m *Manager, s *Session) error {
 }
 
 // listBytes returns what a session sends of its list.
-func listBytes(s *Session, list []shown) string {
+func listBytes(s *Session, list []listItem) string {
 	var b strings.Builder
 	b.WriteString(s.sections(list, true, true))
 	for _, e := range list {
 		switch {
-		case e.place == asMeta:
+		case e.slot == asMeta:
 			b.WriteString("\n" + definitionText(metaTool{s, e.meta}))
 		case e.isTool():
 			b.WriteString("\n" + definitionText(e.tool))
@@ -416,7 +416,7 @@ func checkCatalog(c *catalog) error {
 			return fmt.Errorf("document %d is not that of %s", i, t.name)
 		}
 	}
-	for name := range c.held {
+	for name := range c.quarantined {
 		if c.tool(name) != nil {
 			return fmt.Errorf("%s is held back, and in the catalog", name)
 		}

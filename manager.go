@@ -54,13 +54,13 @@ type Manager struct {
 	removed     []string       // the servers removed last
 	starting    sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
 	closing     sync.Once
-	news        chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
+	changed     chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
 
-	recalling sync.Once
-	cached    atomic.Pointer[cache.Found] // from recall until Start has used it
-	cache     cache.Cache                 // of Options.Cache
-	telling   lazy.Task                   // calls OnResources
-	opening   atomic.Int32                // calls of Start in progress
+	cacheOnce     sync.Once
+	cached        atomic.Pointer[cache.Found] // from loadCache until Start has used it
+	cache         cache.Cache                 // of Options.Cache
+	resourcesTask lazy.Task                   // calls OnResources
+	startsRunning atomic.Int32                // calls of Start in progress
 
 	indexes *deferredIndexer                                // of the catalogs
 	samples atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
@@ -95,7 +95,7 @@ func NewManager(opts *Options) *Manager {
 // when ctx does, if not before.
 func (m *Manager) begin(ctx context.Context) {
 	m.keeper = m
-	m.news = make(chan struct{})
+	m.changed = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
 	m.usage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)
 	if m.system != nil {
@@ -133,7 +133,7 @@ func (m *Manager) begin(ctx context.Context) {
 	for _, cfg := range m.opts.Servers {
 		if !cfg.Disabled {
 			src := m.newSource(cfg)
-			m.hear(src)
+			m.followStatus(src)
 			m.putSource(src)
 		}
 	}
@@ -141,8 +141,8 @@ func (m *Manager) begin(ctx context.Context) {
 	m.def.number = -1 // shown as 0
 }
 
-// settle stores the data that outlives this run, and has the index ready for a search.
-func (m *Manager) settle() {
+// saveAndIndex stores the data that outlives this run, and has the index ready for a search.
+func (m *Manager) saveAndIndex() {
 	m.cache.Save()
 	m.saveTrust()
 	m.cur.Load().index()
@@ -162,7 +162,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	if err := m.policy.Load().invalid; err != nil {
 		return err
 	}
-	cached, err := m.recall()
+	cached, err := m.loadCache()
 	if err != nil {
 		return prefixed(err, "")
 	}
@@ -194,7 +194,7 @@ func (m *Manager) Start(ctx context.Context) error {
 		}
 		_ = m.takeOrder() // fails only if the Manager was closed
 	}
-	stale, err := m.fill(waiting, cached.Lists)
+	stale, err := m.applyCached(waiting, cached.Lists)
 	m.cached.Store(nil) // later servers are not in it
 	if err != nil {
 		m.opts.Logger.Warn("mcphybrid: using the cached catalog failed", "error", err)
@@ -211,7 +211,7 @@ func (m *Manager) Start(ctx context.Context) error {
 		return known
 	})
 	m.mu.Unlock()
-	m.opening.Add(1)
+	m.startsRunning.Add(1)
 	errs := make([]error, len(waiting))
 	var wg sync.WaitGroup
 	for i, src := range waiting {
@@ -221,8 +221,8 @@ func (m *Manager) Start(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	m.opening.Add(-1)
-	m.settle()
+	m.startsRunning.Add(-1)
+	m.saveAndIndex()
 	m.logIdlePatterns()
 	return errors.Join(append(nameless, errs...)...)
 }
@@ -242,7 +242,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	if cfg.Disabled {
 		return nil
 	}
-	if _, err := m.recall(); err != nil {
+	if _, err := m.loadCache(); err != nil {
 		return prefixed(err, "")
 	}
 	m.mu.Lock()
@@ -255,7 +255,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrDuplicate)
 	}
 	src := m.newSource(cfg)
-	m.hear(src)
+	m.followStatus(src)
 	src.begun = true
 	if err := src.claimNames(m.names); err != nil {
 		m.mu.Unlock()
@@ -272,7 +272,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		src.server.Close()
 		return err
 	}
-	m.settle()
+	m.saveAndIndex()
 	return err
 }
 

@@ -198,7 +198,7 @@ func (t metaTool) Annotations() mcp.ToolAnnotation {
 func (s *Session) findable() string {
 	s.mu.Lock()
 	offer := s.viewLocked().searchOffer(nil)
-	if i := slices.IndexFunc(s.shown, func(e shown) bool { return e.place == asMeta && e.meta == metaSearch }); i >= 0 {
+	if i := slices.IndexFunc(s.shown, func(e listItem) bool { return e.slot == asMeta && e.meta == metaSearch }); i >= 0 {
 		offer = s.shown[i].offer
 	}
 	s.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 func (s *Session) OverrideBlock() string {
 	s.mu.Lock()
 	v := s.viewLocked()
-	var items []shown
+	var items []listItem
 	if !v.ended {
 		items = s.shownLocked(v)
 	}
@@ -34,7 +34,7 @@ func (s *Session) OverrideBlock() string {
 	var list []noted
 	seen := make(map[string]bool)
 	for _, e := range items {
-		ofModel := e.place == asTool || e.place == asDeferred && v.isActive(e.tool.name)
+		ofModel := e.slot == asTool || e.slot == asDeferred && v.isActive(e.tool.name)
 		if !ofModel || seen[e.tool.name] {
 			continue
 		}
@@ -57,7 +57,7 @@ func (s *Session) mustHide(v *view, name string) bool {
 		return false
 	}
 	_, _, there := v.find(name)
-	return there || v.held(name) != nil || s.rights.And(rules.Access(s.scope.opts.Access)).Denies(name)
+	return there || v.quarantined(name) != nil || s.rights.And(rules.Access(s.scope.opts.Access)).Denies(name)
 }
 
 // The bounds of an override block.

@@ -82,11 +82,11 @@ func (all *verdicts) at(i int) verdict {
 // the catalogs and the policy. They share it, and nobody may change it.
 type partition struct {
 	id       uint64     // unique
-	catalogs []*catalog // if a name is in several, the last one wins, apart from meant
+	catalogs []*catalog // if a name is in several, the last one wins, apart from nameOwners
 	policy   *policy
 	rights   rules.Rights
 	intent   string
-	past
+	carryOver
 
 	verdicts []verdicts    // by catalog
 	inline   []*BridgeTool // in registration order
@@ -100,8 +100,8 @@ type partition struct {
 
 	indexer *indexer // for the tools that no catalog has indexed
 
-	openings [disclosures]openings
-	rest     struct {
+	promptPrefixes [disclosures]promptPrefixes
+	rest           struct {
 		once sync.Once
 		catalog
 	}
@@ -110,12 +110,12 @@ type partition struct {
 var endedPartition = &partition{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([]verdicts, 1), ended: true}
 
 // At most maxPartitions partitions are kept, fewer if they have more than maxVerdicts
-// verdicts together. Each keeps at most maxOpenings first lists. At a limit, a new one
+// verdicts together. Each keeps at most maxPromptPrefixes first lists. At a limit, a new one
 // takes the place of any other.
 const (
-	maxPartitions = 1024
-	maxVerdicts   = 16 << 20
-	maxOpenings   = 256 // and so many partitions in any case
+	maxPartitions     = 1024
+	maxVerdicts       = 16 << 20
+	maxPromptPrefixes = 256 // and so many partitions in any case
 )
 
 // decide sets the standing of each tool of s. It takes these steps in order: hide
@@ -126,12 +126,12 @@ const (
 func (s *partition) decide() {
 	p := s.policy
 	seen := s.decideEach()
-	r := inlineRoom{tools: p.limit - s.taken.tools, tokens: p.fewer, list: newListRoom(p.list)}
-	if seen+s.taken.tools <= p.allUpTo {
+	r := inlineRoom{tools: p.limit - s.inlineUsed.tools, tokens: p.fewer, list: newListRoom(p.list)}
+	if seen+s.inlineUsed.tools <= p.allUpTo {
 		r.tools, r.tokens = seen, p.maxTokens
 	}
 	if r.tokens < math.MaxInt {
-		r.tokens -= s.taken.tokens
+		r.tokens -= s.inlineUsed.tokens
 	}
 	searchable := mayUse(s.rights, SearchToolName)
 	var first []*candidate
@@ -348,7 +348,7 @@ func (p *policy) byRules(m *matched, applies []bool, included bool) verdict {
 // overridden reports whether the name of t, a tool of the i-th catalog, means another
 // tool.
 func (s *partition) overridden(i int, t *BridgeTool) bool {
-	if whose := s.meant[t.name]; whose != nil {
+	if whose := s.nameOwners[t.name]; whose != nil {
 		return whose != t.owner
 	}
 	return slices.ContainsFunc(s.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
@@ -395,7 +395,7 @@ func (s *partition) of(o *owner) *catalog {
 func (s *partition) meaning(name string) iter.Seq[*catalog] {
 	return func(yield func(*catalog) bool) {
 		for _, c := range slices.Backward(s.catalogs) {
-			if whose := s.meant[name]; (whose == nil || whose == c.owner) && !yield(c) {
+			if whose := s.nameOwners[name]; (whose == nil || whose == c.owner) && !yield(c) {
 				return
 			}
 		}
@@ -470,11 +470,11 @@ func (s *partition) needs(t *BridgeTool) []*BridgeTool {
 	return nil
 }
 
-// held returns the change for which the tool with that name is in quarantine, or
+// quarantined returns the change for which the tool with that name is in quarantine, or
 // nil.
-func (s *partition) held(name string) *ChangedError {
+func (s *partition) quarantined(name string) *ChangedError {
 	for c := range s.meaning(name) {
-		if held := c.held[name]; held != nil {
+		if held := c.quarantined[name]; held != nil {
 			return held
 		}
 		if c.tool(name) != nil {
@@ -484,16 +484,16 @@ func (s *partition) held(name string) *ChangedError {
 	return nil
 }
 
-// holdsBack returns the change for which t is in quarantine, under this or another name,
+// quarantineOf returns the change for which t is in quarantine, under this or another name,
 // or nil.
-func (s *partition) holdsBack(t *BridgeTool) *ChangedError {
+func (s *partition) quarantineOf(t *BridgeTool) *ChangedError {
 	if c := s.of(t.owner); c != nil {
-		return c.holdsBack(t)
+		return c.quarantineOf(t)
 	}
 	return nil
 }
 
-func (s *partition) holds(t *BridgeTool) bool { return s.holdsBack(t) != nil }
+func (s *partition) isQuarantined(t *BridgeTool) bool { return s.quarantineOf(t) != nil }
 
 // same returns the tool that is kept, under whatever name, or nil if the session
 // does not see it.

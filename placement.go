@@ -36,7 +36,7 @@ func (s *Session) Placements() []Placement {
 	for i, c := range v.catalogs {
 		for j, t := range c.tools {
 			of := v.verdicts[i].at(j)
-			if v.crowded[t] {
+			if v.overflow[t] {
 				of = verdict{standing: deferred, why: whyListFull}
 			}
 			p := v.policy.placement(t, of)

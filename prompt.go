@@ -223,13 +223,13 @@ func textNamespace(server, about string) string {
 // the opening, whose text is kept.
 func (s *Session) written(inline, search bool) string {
 	s.mu.Lock()
-	list, o := s.updateShown(s.viewLocked()), s.began
+	list, o := s.updateShown(s.viewLocked()), s.prefix
 	s.mu.Unlock()
 	return s.textOf(list, o, inline, search)
 }
 
 // textOf returns the text of list, which begins with o unless that is nil.
-func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
+func (s *Session) textOf(list []listItem, o *promptPrefix, inline, search bool) string {
 	if o == nil || o.own || list == nil {
 		return s.sections(list, inline, search)
 	}
@@ -253,7 +253,7 @@ func (s *Session) textOf(list []shown, o *opening, inline, search bool) string {
 // sections returns the text of list: the lines of inline tools if inline is set, those
 // on search if search is set, and skills if both are. A blank line precedes each
 // heading.
-func (s *Session) sections(list []shown, inline, search bool) string {
+func (s *Session) sections(list []listItem, inline, search bool) string {
 	to := noText()
 	s.write(&to, list, inline, search)
 	return to.text
@@ -282,7 +282,7 @@ func (s *Session) searchNamed() func(string) string {
 }
 
 // write adds the text of further items.
-func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
+func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 	var b strings.Builder
 	named := s.searchNamed()
 	for _, e := range list {
@@ -310,11 +310,11 @@ func (s *Session) write(to *sectionText, list []shown, inline, search bool) {
 		case in == guideText:
 			b.WriteString(textGuide)
 		case in == searchText:
-			if e.place == asMeta {
+			if e.slot == asMeta {
 				b.WriteString(named(textSearchHeading))
 			}
 			b.WriteString(e.offer.servers.summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens))
-			if e.place == asMeta {
+			if e.slot == asMeta {
 				steps := textStepsActive
 				if s.Disclosure() == ByBridge {
 					steps = textStepsBridge

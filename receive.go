@@ -132,10 +132,10 @@ func (m *Manager) bindCalls(src *source, defs []*definition) {
 	}
 }
 
-// accept makes defs and offers what src has, which its server listed then, unless the
+// acceptList makes defs and offers what src has, which its server listed then, unless the
 // servers have more bytes of definitions with them than [ServerLimits.MaxCatalog].
 // The caller holds mu.
-func (m *Manager) accept(src *source, defs []*definition, offers []*resources.Offer, problems []error, then time.Time) error {
+func (m *Manager) acceptList(src *source, defs []*definition, offers []*resources.Offer, problems []error, then time.Time) error {
 	size, others := resources.Size(offers), m.bytes-src.bytes
 	for _, d := range defs {
 		size += len(d.Raw)
@@ -167,15 +167,15 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 			}
 			return errNoChange
 		}
-		if err := m.accept(src, defs, offers, problems, time.Now()); err != nil {
+		if err := m.acceptList(src, defs, offers, problems, time.Now()); err != nil {
 			return err
 		}
-		src.keep(m.cache, true)
+		src.cacheList(m.cache, true)
 		src.live = true
 		return nil
 	})
-	if err == nil && m.opening.Load() == 0 { // else Start does so once for all servers
-		m.settle()
+	if err == nil && m.startsRunning.Load() == 0 { // else Start does so once for all servers
+		m.saveAndIndex()
 	}
 	return err
 }

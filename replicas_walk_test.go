@@ -234,7 +234,7 @@ func (f *fleet) move(tk *talk) {
 func (f *fleet) stays(tk *talk, sections string, told []string) {
 	waiting := make(map[string]bool)
 	for _, c := range tk.s.view().catalogs {
-		for _, e := range c.held {
+		for _, e := range c.quarantined {
 			waiting[originOf(c.owner.user, e.Server, e.Tool)] = true
 		}
 	}

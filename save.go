@@ -11,7 +11,7 @@ import (
 // state.
 type savedForm struct {
 	kind    string
-	place   place
+	slot    slot
 	section section
 	tool    bool // the items have a tool
 }
@@ -47,7 +47,7 @@ type saver struct {
 }
 
 // save appends a list that begins with o, unless that is nil.
-func (w *saver) save(list []shown, o *opening) {
+func (w *saver) save(list []listItem, o *promptPrefix) {
 	w.places, w.named = make(map[*BridgeTool]int), make(map[string]int)
 	for i, e := range list {
 		w.item(e)
@@ -72,9 +72,9 @@ func (w *saver) tool(t *BridgeTool, definition json.RawMessage) int {
 }
 
 // item appends an item; restorer.item is its inverse.
-func (w *saver) item(e shown) {
+func (w *saver) item(e listItem) {
 	i := slices.IndexFunc(savedForms, func(f savedForm) bool {
-		return f.place == e.place && f.section == e.section && f.tool == (e.tool != nil)
+		return f.slot == e.slot && f.section == e.section && f.tool == (e.tool != nil)
 	})
 	item := saved.Item{Kind: savedForms[i].kind, Line: int(e.line)}
 	if e.tool != nil {
@@ -128,7 +128,7 @@ func (s *Session) stateLocked(v *view) *saved.State {
 	w.isGone = func(t *BridgeTool) bool {
 		return !v.ended && !isThere(t, v.catalogs) && !s.kept.isAway(t, v.catalogs)
 	}
-	w.save(s.shown, s.began)
+	w.save(s.shown, s.prefix)
 	for _, t := range s.knownNames {
 		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.Tool, OfUser: t.owner.user != ""})
 		w.state.Shown = append(w.state.Shown, saved.Item{Kind: savedName, Tool: len(w.state.Tools)})

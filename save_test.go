@@ -81,7 +81,7 @@ func TestSaveInParts(t *testing.T) {
 	restored, changed, err := m.RestoreSession(state, nil)
 	require.NoError(t, err)
 	assert.Empty(t, changed)
-	assert.Same(t, s.began, restored.began)
+	assert.Same(t, s.prefix, restored.prefix)
 	assert.Equal(t, string(state), string(restored.Save()))
 	assert.Zero(t, parts.gets)
 	require.NoError(t, check(m, restored))
@@ -100,7 +100,7 @@ func TestSaveInParts(t *testing.T) {
 		backSections, backTools := sentBytes(back)
 		assert.Equal(t, onSections, backSections)
 		assert.Equal(t, onTools, backTools)
-		assert.Same(t, s.began, back.began)
+		assert.Same(t, s.prefix, back.prefix)
 	}
 
 	// Without the store, it can be restored only where others begin with the same.

@@ -44,15 +44,15 @@ func TestOpeningsHaveALimit(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Skills: someSkills(3)})
 	require.NoError(t, m.AddTools("a", echoTool("one", "")))
 	count := func() (n int) {
-		m.def.view().openings[Automatic].all.Range(func(any, any) bool { n++; return true })
+		m.def.view().promptPrefixes[Automatic].all.Range(func(any, any) bool { n++; return true })
 		return n
 	}
-	for i := range maxOpenings + 40 {
+	for i := range maxPromptPrefixes + 40 {
 		s := m.NewSession(&SessionOptions{Skills: Access{Deny: []string{fmt.Sprint("other", i)}}})
 		require.NotEmpty(t, s.PromptSections(PromptFull))
-		require.Same(t, s.began, s.view().opening(), "the newest is kept")
+		require.Same(t, s.prefix, s.view().promptPrefix(), "the newest is kept")
 	}
-	assert.Equal(t, maxOpenings, count())
+	assert.Equal(t, maxPromptPrefixes, count())
 }
 
 // Sessions of 400 customers, each with other rights, take turns. Each set of rights is
@@ -82,7 +82,7 @@ func TestSelectionsHaveALimit(t *testing.T) {
 	none := &partitionSet{catalogs: []*catalog{{tools: make([]*BridgeTool, maxVerdicts/500)}}}
 	assert.Equal(t, 499, none.most())
 	none.catalogs[0].tools = make([]*BridgeTool, maxVerdicts/10)
-	assert.Equal(t, maxOpenings, none.most())
+	assert.Equal(t, maxPromptPrefixes, none.most())
 }
 
 // A change looks at what changed, not at all tools.

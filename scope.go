@@ -75,10 +75,10 @@ type keeper interface {
 	// name, if it would belong to a server that is still connecting.
 	connecting(tool string) (rules.Tool, bool)
 
-	// absent returns the server to which the unknown tool with that registered name
+	// unlistedServerOf returns the server to which the unknown tool with that registered name
 	// would belong, if it is down and has never listed its tools, and what patterns
 	// see of the tool.
-	absent(tool string) (*owner, rules.Tool)
+	unlistedServerOf(tool string) (*owner, rules.Tool)
 
 	// connectingServers returns the names of the servers that are still
 	// connecting, except those of which r permits no tool.
@@ -92,9 +92,9 @@ type keeper interface {
 	// refresh set, it reads the trust store first.
 	trusted(of *owner, d *definition, refresh bool) bool
 
-	// reach connects an owner's server, as a call of one of its tools does. It
+	// connectServer connects an owner's server, as a call of one of its tools does. It
 	// reports whether there is such a server.
-	reach(ctx context.Context, of *owner, server string) (there bool, err error)
+	connectServer(ctx context.Context, of *owner, server string) (there bool, err error)
 
 	// server returns an owner's server and what patterns see of something of it whose
 	// name is not known, or nil.
@@ -128,15 +128,15 @@ func (set *partitionSet) most() int {
 	for _, c := range set.catalogs {
 		tools += len(c.tools)
 	}
-	return max(maxOpenings, min(maxPartitions, maxVerdicts/tools))
+	return max(maxPromptPrefixes, min(maxPartitions, maxVerdicts/tools))
 }
 
 // A partitionKey identifies a partition in its set. The intent has a field of its
 // own: it can be any text, and joined with the rights it could look like others.
 type partitionKey struct {
 	intent, rights string
-	taken          share
-	meant          [sha256.Size]byte
+	inlineUsed     inlineUse
+	nameOwners     [sha256.Size]byte
 }
 
 type lazyPartition struct {
@@ -170,7 +170,7 @@ func (s *scope) forgetPartitions() {
 
 // partition returns what a session with these rights and this intent sees now.
 // since returns what the session brings along from before.
-func (s *scope) partition(r rules.Rights, intent string, since func([]*catalog) past) *partition {
+func (s *scope) partition(r rules.Rights, intent string, since func([]*catalog) carryOver) *partition {
 	s.partitioning.Lock()
 	if old := s.partitioned; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {
 		s.partitioned = &partitionSet{catalogs: s.catalogs(), policy: s.policy.Load(), byKey: make(map[partitionKey]*lazyPartition)}
@@ -179,7 +179,7 @@ func (s *scope) partition(r rules.Rights, intent string, since func([]*catalog) 
 	s.partitioning.Unlock()
 
 	before := since(all.catalogs)
-	key := partitionKey{intent: intent, taken: before.taken, meant: before.key()}
+	key := partitionKey{intent: intent, inlineUsed: before.inlineUsed, nameOwners: before.key()}
 	if len(r) > 0 {
 		key.rights = fmt.Sprintf("%q", r)
 	}
@@ -198,7 +198,7 @@ func (s *scope) partition(r rules.Rights, intent string, since func([]*catalog) 
 	all.mu.Unlock()
 	sel.once.Do(func() {
 		sel.id = s.partitions.Add(1)
-		sel.catalogs, sel.policy, sel.rights, sel.intent, sel.past = all.catalogs, all.policy, r, intent, before
+		sel.catalogs, sel.policy, sel.rights, sel.intent, sel.carryOver = all.catalogs, all.policy, r, intent, before
 		sel.indexer = s.indexer
 		for _, c := range sel.catalogs {
 			sel.ended = sel.ended || c.ended

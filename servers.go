@@ -26,8 +26,8 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 	return status
 }
 
-// hear logs each state that the server of src enters and tells the host of it.
-func (m *Manager) hear(src *source) {
+// followStatus logs each state that the server of src enters and tells the host of it.
+func (m *Manager) followStatus(src *source) {
 	failed := false
 	src.server.OnStatus(func(ctx context.Context, st upstream.Status) {
 		e := Event{Kind: EventServer, Server: src.name, State: State(st.State), Err: st.Err}
@@ -46,13 +46,13 @@ func (m *Manager) hear(src *source) {
 			args = append(args, "retry", st.Retry)
 		}
 		m.opts.Logger.Log(ctx, level, "mcphybrid: a server is "+string(st.State), args...)
-		m.tellApart(ctx, e)
+		m.tellDetached(ctx, e)
 	})
 }
 
-// tellApart tells the host of an event. Nobody waits for its code once ctx has ended:
+// tellDetached tells the host of an event. Nobody waits for its code once ctx has ended:
 // the code may have closed the Manager or removed the server.
-func (m *Manager) tellApart(ctx context.Context, e Event) {
+func (m *Manager) tellDetached(ctx context.Context, e Event) {
 	_, _ = foreign.Detached(ctx, "Options.OnEvent", func() (struct{}, error) {
 		m.tell(e)
 		return struct{}{}, nil
@@ -117,10 +117,10 @@ func (m *Manager) connecting(tool string) (rules.Tool, bool) {
 	return rules.Tool{}, false
 }
 
-// absent returns the owner of the server to which the unknown tool with that registered
+// unlistedServerOf returns the owner of the server to which the unknown tool with that registered
 // name would belong, if it is not connecting and has never listed its tools, or nil; and
 // what patterns see of the tool.
-func (m *Manager) absent(tool string) (*owner, rules.Tool) {
+func (m *Manager) unlistedServerOf(tool string) (*owner, rules.Tool) {
 	m.mu.Lock()
 	for _, src := range m.sources {
 		if own, ok := src.claim.Own(tool); ok && src.server != nil && src.begun && src.listedAt.IsZero() && src.server.Status().State != upstream.Connecting {
@@ -130,7 +130,7 @@ func (m *Manager) absent(tool string) (*owner, rules.Tool) {
 	}
 	m.mu.Unlock()
 	if m.system != nil {
-		return m.system.absent(tool)
+		return m.system.unlistedServerOf(tool)
 	}
 	return nil, rules.Tool{}
 }
@@ -207,7 +207,7 @@ func (m *Manager) trusted(of *owner, d *definition, refresh bool) bool {
 	return m.trust.Knew(d.Server, &d.Trusted)
 }
 
-func (m *Manager) reach(ctx context.Context, of *owner, server string) (there bool, err error) {
+func (m *Manager) connectServer(ctx context.Context, of *owner, server string) (there bool, err error) {
 	_, src := m.serverOf(of, server)
 	if src == nil {
 		return false, nil

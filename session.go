@@ -32,30 +32,30 @@ type Session struct {
 	registrar  *registrar     // nil without a registry
 	caller     *broker.Caller // of its calls; fixed at creation
 
-	mu      sync.Mutex
-	seen    weak.Pointer[partition] // the one that active was last checked against; an idle session does not keep it alive
-	active  []*BridgeTool           // in activation order; replaced, never changed
-	unavailable    []*BridgeTool           // of a saved state: active, but now not to be had here; replaced, never changed
-	overflow map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
-	used    map[string]lastUse      // by registered name of active tools and those that are away
-	turn    int
-	shown   []shown     // only appended to, until Compact or, without Turn, a quarantine
-	began   *opening    // with which shown begins; nil if with none that is shared
-	knownNames   []knownName // other tools that the model knows by name, oldest first; replaced, never changed
-	shownAs stamp       // the state that shown was last updated to
-	metas   metaSet     // the meta tools in shown
-	full    bool        // a tool had no room since the last Compact
-	closed  bool
-	number  int // given by the recorder; 0 if it has none yet, negative for a default session
-	kept    keptTools
-	activations    int // number of activations so far
-	pages   pages
-	links   *resources.Links // to which results linked; nil if none did
-	refused *saved.Refusal   // or nil; replaced, never changed
-	turns   *turns           // nil before the first Turn
-	usage   sessionUsage
-	ledger  *ledger // nil before the first CountUsage
-	intent  string
+	mu          sync.Mutex
+	seen        weak.Pointer[partition] // the one that active was last checked against; an idle session does not keep it alive
+	active      []*BridgeTool           // in activation order; replaced, never changed
+	unavailable []*BridgeTool           // of a saved state: active, but now not to be had here; replaced, never changed
+	overflow    map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
+	used        map[string]lastUse      // by registered name of active tools and those that are unavailable
+	turn        int
+	shown       []listItem    // only appended to, until Compact or, without Turn, a quarantine
+	prefix      *promptPrefix // with which shown begins; nil if with none that is shared
+	knownNames  []knownName   // other tools that the model knows by name, oldest first; replaced, never changed
+	shownAs     listVersion   // the state that shown was last updated to
+	metas       metaSet       // the meta tools in shown
+	full        bool          // a tool had no room since the last Compact
+	closed      bool
+	number      int // given by the recorder; 0 if it has none yet, negative for a default session
+	kept        keptTools
+	activations int // number of activations so far
+	pages       pages
+	links       *resources.Links // to which results linked; nil if none did
+	refused     *saved.Refusal   // or nil; replaced, never changed
+	turns       *turns           // nil before the first Turn
+	usage       sessionUsage
+	ledger      *ledger // nil before the first CountUsage
+	intent      string
 }
 
 // SessionOptions configure a [Session]. The zero value is a session that may
@@ -189,7 +189,7 @@ func validateCallers(names []string) {
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.pages.kept.Drop()
-	s.closed, s.active, s.unavailable, s.overflow, s.used, s.shown, s.began, s.knownNames, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
+	s.closed, s.active, s.unavailable, s.overflow, s.used, s.shown, s.prefix, s.knownNames, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.caller.End()
 	s.scope.keeper.closed(s)
@@ -213,7 +213,7 @@ func (s *Session) Problems() (idle []error) {
 // reconcile withdraws what now holds back, and fits the active tools and then the inline
 // tools of now into the list. It drops active tools that can no longer be found by
 // search, and those that do not fit. A server that was removed and added again has
-// new tools, so its old ones are no longer active. A tool that was away and is there
+// new tools, so its old ones are no longer active. A tool that was unavailable and is there
 // again is active. The caller holds mu.
 func (s *Session) reconcile(now *partition) {
 	s.withdraw(now)

@@ -14,13 +14,13 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// A shown is one item that a session's model was given. A provider caches the beginning
+// A listItem is one item that a session's model was given. A provider caches the beginning
 // of a request as long as not a byte changes. So a session keeps a list of items and only
 // appends to it. Both the prompt sections and the tool list are this list, written item by
 // item: all of it at the head of a request or, by Turn, the beginning there and the rest in
 // messages.
-type shown struct {
-	place   place
+type listItem struct {
+	slot    slot
 	section section
 	line    lineForm    // of a tool that has a line in its section
 	meta    metaKind    // for asMeta
@@ -28,11 +28,11 @@ type shown struct {
 	offer   *itemOffer  // of a section without a tool, or of the search tool
 }
 
-// A place says where an item is in the tool list.
-type place uint8
+// A slot says where an item is in the tool list.
+type slot uint8
 
 const (
-	notListed place = iota
+	notListed slot = iota
 	asMeta
 	asRemoved // a tool that is not offered any more, since [Session.Turn] said so
 	asTool
@@ -55,10 +55,10 @@ const (
 )
 
 // isTool reports whether e is a tool in the tool list.
-func (e shown) isTool() bool { return e.place >= asTool }
+func (e listItem) isTool() bool { return e.slot >= asTool }
 
 // toolName returns the registered name of the item's tool, or "".
-func (e shown) toolName() string {
+func (e listItem) toolName() string {
 	if e.tool == nil {
 		return ""
 	}
@@ -66,7 +66,7 @@ func (e shown) toolName() string {
 }
 
 // An itemOffer holds the part of an item that only few items have. It is separate to
-// keep shown small: sessions have many of those.
+// keep listItem small: sessions have many of those.
 type itemOffer struct {
 	servers serverList
 	skills  *skillOffer // for skillText
@@ -83,18 +83,18 @@ type keptTool struct {
 	removed bool // it had left the catalog where the session was saved, if it was not kept there
 }
 
-// A share is a part of the room for inline tools.
-type share struct{ tools, tokens int }
+// An inlineUse is a part of the room for inline tools.
+type inlineUse struct{ tools, tokens int }
 
-// taken returns what room for inline tools those take that were inline where they
-// were saved and that no catalog has here. So what was deferred does not move up in the
+// inlineUsed returns the room for inline tools that restored tools use which were inline
+// when the session was saved, and whose server is missing here. So what was deferred does not move up in the
 // place of a server that is not here. The caller holds mu.
-func (s *Session) taken(catalogs []*catalog) (r share) {
+func (s *Session) inlineUsed(catalogs []*catalog) (r inlineUse) {
 	if len(s.kept) == 0 {
 		return r
 	}
 	for _, e := range s.shown {
-		if e.place != asTool || e.section == noSection {
+		if e.slot != asTool || e.section == noSection {
 			continue
 		}
 		if s.kept.isAway(e.tool, catalogs) && !isThere(e.tool, catalogs) {
@@ -117,48 +117,48 @@ func (k keptTools) isAway(t *BridgeTool, catalogs []*catalog) bool {
 func isThere(t *BridgeTool, catalogs []*catalog) bool {
 	return slices.ContainsFunc(catalogs, func(c *catalog) bool {
 		same := c.tool(t.name)
-		return c.owner == t.owner && (same != nil && same.is(t) || c.holds(t))
+		return c.owner == t.owner && (same != nil && same.is(t) || c.isQuarantined(t))
 	})
 }
 
-// A stamp changes whenever there may be something to append.
-type stamp struct {
-	seen   uint64 // id of the partition
-	acts   int
-	paged  bool
-	linked bool
-	bridge bool
-	takes  bool   // the conversation takes tools back
-	skills uint64 // version of the skills
+// A listVersion changes whenever there may be something to append.
+type listVersion struct {
+	seen        uint64 // id of the partition
+	activations int
+	paged       bool
+	linked      bool
+	bridge      bool
+	takes       bool   // the conversation takes tools back
+	skills      uint64 // version of the skills
 }
 
 // show updates the list of items and returns it. The session keeps the list, since
 // the host sends it to the model. The caller must not change it.
-func (s *Session) show() []shown {
+func (s *Session) show() []listItem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.updateShown(s.viewLocked())
 }
 
 // updateShown updates the list of items and returns it. The caller holds mu.
-func (s *Session) updateShown(v *view) []shown {
+func (s *Session) updateShown(v *view) []listItem {
 	if v.ended {
 		return nil
 	}
-	list, began := s.shownLocked(v), s.began
-	if s.opens(v) {
-		began = v.opening()
+	list, prefix := s.shownLocked(v), s.prefix
+	if s.startsFresh(v) {
+		prefix = v.promptPrefix()
 	}
 	if len(list) > 0 {
 		s.setShown(list)
-		s.began, s.shownAs = began, v.stamp()
+		s.prefix, s.shownAs = prefix, v.listVersion()
 	}
 	return list
 }
 
 // setShown sets the list of items. The caller holds mu.
-func (s *Session) setShown(list []shown) {
-	s.shown, s.began, s.shownAs, s.metas = list, nil, stamp{}, metaSet{}
+func (s *Session) setShown(list []listItem) {
+	s.shown, s.prefix, s.shownAs, s.metas = list, nil, listVersion{}, metaSet{}
 	for _, e := range list {
 		if e.isMeta() {
 			s.metas[e.meta] = true
@@ -167,15 +167,15 @@ func (s *Session) setShown(list []shown) {
 }
 
 // isMeta reports whether e gives the model a meta tool.
-func (e shown) isMeta() bool { return e.place == asMeta || e.section == callableText }
+func (e listItem) isMeta() bool { return e.slot == asMeta || e.section == callableText }
 
 // shownLocked returns the updated list of items, but does not store it. The caller
 // holds mu.
-func (s *Session) shownLocked(v *view) []shown {
+func (s *Session) shownLocked(v *view) []listItem {
 	switch {
-	case s.opens(v):
-		return v.opening().items
-	case s.shown != nil && s.shownAs == v.stamp():
+	case s.startsFresh(v):
+		return v.promptPrefix().items
+	case s.shown != nil && s.shownAs == v.listVersion():
 		return s.shown
 	}
 	if s.shown != nil && v.disclosure == ByBridge && !v.begun {
@@ -184,8 +184,8 @@ func (s *Session) shownLocked(v *view) []shown {
 	return v.appendNew(s.shown)
 }
 
-// opens reports whether the session is shown what all begin with. The caller holds mu.
-func (s *Session) opens(v *view) bool {
+// startsFresh reports whether the session is shown what all begin with. The caller holds mu.
+func (s *Session) startsFresh(v *view) bool {
 	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked && !s.full && !v.begun
 }
 
@@ -201,8 +201,8 @@ func (s *Session) withdraw(now *partition) {
 		return
 	}
 	var held []knownName
-	list := slices.DeleteFunc(slices.Clone(s.shown), func(e shown) bool {
-		if e.tool == nil || !now.holds(e.tool) {
+	list := slices.DeleteFunc(slices.Clone(s.shown), func(e listItem) bool {
+		if e.tool == nil || !now.isQuarantined(e.tool) {
 			return false
 		}
 		held = append(held, knownName{e.tool.def.names(), e.tool.owner})
@@ -215,50 +215,50 @@ func (s *Session) withdraw(now *partition) {
 }
 
 func (s *Session) takeBackHeld(now *partition) {
-	var back []shown
+	var back []listItem
 	var held []knownName
 	for _, e := range remaining(s.shown) {
-		if e.isTool() && now.holds(e.tool) {
-			back = append(back, shown{place: asRemoved, tool: e.tool})
+		if e.isTool() && now.isQuarantined(e.tool) {
+			back = append(back, listItem{slot: asRemoved, tool: e.tool})
 			held = append(held, knownName{e.tool.def.names(), e.tool.owner})
 		}
 	}
 	if back != nil {
-		began := s.began
+		prefix := s.prefix
 		s.setShown(slices.Concat(s.shown, back))
-		s.began = began
+		s.prefix = prefix
 		s.remember(held)
 	}
 }
 
-func (v *view) stamp() stamp {
-	return stamp{v.id, v.acts, v.paged, v.linked, v.bridges, v.removes, v.skills.version}
+func (v *view) listVersion() listVersion {
+	return listVersion{v.id, v.activations, v.paged, v.linked, v.bridges, v.removes, v.skills.version}
 }
 
-// Openings are the first lists that models are shown.
-type openings struct {
-	all  sync.Map     // *opening by version of the skills, SessionOptions.Client, and rights to the skills
+// promptPrefixes are the first lists that models are shown.
+type promptPrefixes struct {
+	all  sync.Map     // *promptPrefix by version of the skills, SessionOptions.Client, and rights to the skills
 	made atomic.Int32 // number of lists made
 }
 
-// An opening is a first list, which sessions share, and its text.
-type opening struct {
-	items []shown
+// A promptPrefix is a first list, which sessions share, and its text.
+type promptPrefix struct {
+	items []listItem
 	key   saved.Key
 	own   bool                           // of one session, which was restored where others begin with another
 	texts [3]atomic.Pointer[sectionText] // all sections, those on search, the others; nil until written
 }
 
-// opening returns the first list of a session. All sessions of a partition that may
+// promptPrefix returns the first list of a session. All sessions of a partition that may
 // use the same skills share it.
-func (v *view) opening() *opening {
-	o := &v.openings[v.disclosure]
+func (v *view) promptPrefix() *promptPrefix {
+	o := &v.promptPrefixes[v.disclosure]
 	key := fmt.Sprintf("%d %t %t %t %q", v.skills.version, v.client, v.bare, v.loads, v.skillRights)
 	if made, ok := o.all.Load(key); ok {
-		return made.(*opening)
+		return made.(*promptPrefix)
 	}
-	first := &opening{items: slices.Clip(v.appendNew(nil))}
-	if o.made.Add(1) > maxOpenings { // any one makes room
+	first := &promptPrefix{items: slices.Clip(v.appendNew(nil))}
+	if o.made.Add(1) > maxPromptPrefixes { // any one makes room
 		o.all.Range(func(other, _ any) bool { o.all.Delete(other); return false })
 	}
 	o.all.Store(key, first)
@@ -266,7 +266,7 @@ func (v *view) opening() *opening {
 }
 
 // appendNew appends to list the items that belong there and are missing.
-func (v *view) appendNew(list []shown) []shown {
+func (v *view) appendNew(list []listItem) []listItem {
 	if !v.begun && v.empty() && v.disclosure != ByBridge && !v.loads && !v.hasSkills() && !v.reads {
 		return list // nothing is fixed yet
 	}
@@ -277,7 +277,7 @@ func (v *view) appendNew(list []shown) []shown {
 	servers := make(map[string]bool)
 	for _, e := range list {
 		switch {
-		case e.place == asRemoved:
+		case e.slot == asRemoved:
 			tools[e.tool.name] = !v.removes // where the model still has it, it gets no other
 		case e.isTool():
 			tools[e.tool.name] = true
@@ -293,17 +293,17 @@ func (v *view) appendNew(list []shown) []shown {
 			}
 		}
 	}
-	var fresh []shown
-	add := func(t *BridgeTool, p place, in section) {
+	var fresh []listItem
+	add := func(t *BridgeTool, at slot, in section) {
 		if !tools[t.name] && !v.fixed && versions[t.name] < maxVersions {
 			tools[t.name] = true
-			fresh = append(fresh, shown{place: p, section: in, tool: t})
+			fresh = append(fresh, listItem{slot: at, section: in, tool: t})
 		}
 	}
 	if v.removes {
 		for _, e := range remaining(list) {
 			if e.isTool() && v.left(e.tool) {
-				fresh = append(fresh, shown{place: asRemoved, tool: e.tool})
+				fresh = append(fresh, listItem{slot: asRemoved, tool: e.tool})
 				delete(tools, e.tool.name)
 			}
 		}
@@ -324,12 +324,12 @@ func (v *view) appendNew(list []shown) []shown {
 		if metas[kind] || !v.offers(kind) {
 			continue
 		}
-		e := shown{place: asMeta, meta: kind}
+		e := listItem{slot: asMeta, meta: kind}
 		switch {
 		case v.fixed && (!metas[metaCall] || kind == metaSearch):
 			continue
 		case v.fixed:
-			e.place, e.section = notListed, callableText
+			e.slot, e.section = notListed, callableText
 		case kind == metaSearch:
 			e.section, e.offer = searchText, v.searchOffer(servers)
 		}
@@ -337,24 +337,24 @@ func (v *view) appendNew(list []shown) []shown {
 	}
 	if searching {
 		if o := v.searchOffer(servers); len(o.servers) > 0 {
-			fresh = append(fresh, shown{section: searchText, offer: o})
+			fresh = append(fresh, listItem{section: searchText, offer: o})
 		}
 	}
 	if v.summarized && (searching || !v.fixed && v.offers(metaSearch)) {
-		var lines []shown
-		left := v.growth(list, func(e shown) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
+		var lines []listItem
+		left := v.growth(list, func(e listItem) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
 		for t, st := range v.each() {
 			if st == summarized && !summaries[t.name] && !tools[t.name] && left.take(t.origin()) {
-				lines = append(lines, shown{section: summaryLines, tool: t})
+				lines = append(lines, listItem{section: summaryLines, tool: t})
 			}
 		}
 		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), summaryLines)...)
 	}
 	if o := v.newSkills(list); o != nil && (!v.fixed || metas[metaSkillLoad] || metas[metaCall]) {
-		fresh = append(fresh, shown{section: skillText, offer: &itemOffer{skills: o}})
+		fresh = append(fresh, listItem{section: skillText, offer: &itemOffer{skills: o}})
 	}
 	if v.disclosure == ByProvider && !v.begun && !v.loads {
-		left := v.growth(slices.Concat(list, fresh), shown.isTool, func(st standing) bool { return st != hidden })
+		left := v.growth(slices.Concat(list, fresh), listItem.isTool, func(st standing) bool { return st != hidden })
 		for t, p := range v.each() {
 			if p.Searchable() && !tools[t.name] && left.take(t.origin()) {
 				add(t, asDeferred, noSection)
@@ -384,7 +384,7 @@ func (v *view) left(t *BridgeTool) bool {
 
 // growth returns the room for more of the items in list that count, such as tools of
 // the standings now.
-func (v *view) growth(list []shown, counts func(shown) bool, now func(standing) bool) *listGrowth {
+func (v *view) growth(list []listItem, counts func(listItem) bool, now func(standing) bool) *listGrowth {
 	g := newListGrowth(v.policy.list)
 	for t, st := range v.each() {
 		if now(st) {
@@ -400,7 +400,7 @@ func (v *view) growth(list []shown, counts func(shown) bool, now func(standing) 
 }
 
 // hasLine reports whether e is a line for one tool in the sections.
-func (e shown) hasLine() bool {
+func (e listItem) hasLine() bool {
 	return e.tool != nil && (e.section == inlineLines || e.section == summaryLines)
 }
 
@@ -410,15 +410,15 @@ const minGuided = 2_200
 
 // appendGuide appends what stands before the inline tools: the guide or, if they have
 // lines, an example made from the first one that suits.
-func (v *view) appendGuide(list []shown) []shown {
+func (v *view) appendGuide(list []listItem) []listItem {
 	tokens := 0
 	for _, t := range v.inline {
 		if !v.policy.listInline {
 			if tokens += v.policy.tokens(t); tokens >= minGuided {
-				return append(list, shown{section: guideText})
+				return append(list, listItem{section: guideText})
 			}
 		} else if _, ok := schema.ExampleOf(t.def.InputSchema); ok {
-			return append(list, shown{section: exampleText, tool: t})
+			return append(list, listItem{section: exampleText, tool: t})
 		}
 	}
 	return list
@@ -427,9 +427,9 @@ func (v *view) appendGuide(list []shown) []shown {
 // fitLines fits the lines of fresh into the token budget that list leaves. All tools
 // of fresh get full lines, or all get their names only. If the names are too long,
 // none gets a line, and fitLines appends counts per server.
-func (v *view) fitLines(fresh, list []shown, in section) []shown {
+func (v *view) fitLines(fresh, list []listItem, in section) []listItem {
 	p := v.policy
-	lines := func(list []shown, form lineForm) (tokens int) {
+	lines := func(list []listItem, form lineForm) (tokens int) {
 		for _, e := range list {
 			if e.hasLine() {
 				tokens += p.lineTokens(e.tool, max(form, e.line))
@@ -463,7 +463,7 @@ func (v *view) fitLines(fresh, list []shown, in section) []shown {
 	for _, name := range servers {
 		o.servers = append(o.servers, saved.Server{Server: name, Tools: counts[name], Tool: first[name]})
 	}
-	return append(fresh, shown{section: in, offer: o})
+	return append(fresh, listItem{section: in, offer: o})
 }
 
 // searchOffer returns the servers that have deferred tools, in registration order:
@@ -527,7 +527,7 @@ func (v *view) searchOffer(known map[string]bool) *itemOffer {
 func (s *Session) Tools() []Tool {
 	var list []Tool
 	for _, e := range remaining(s.show()) {
-		switch e.place {
+		switch e.slot {
 		case asTool:
 			list = append(list, e.tool)
 		case asMeta:

@@ -31,7 +31,7 @@ func allTools(s *Session) (list []Tool) {
 		switch {
 		case e.isTool():
 			list = append(list, e.tool)
-		case e.place == asMeta:
+		case e.slot == asMeta:
 			list = append(list, metaTool{s, e.meta})
 		}
 	}

@@ -95,7 +95,7 @@ func (set *skillSet) view(r rules.Rights) *skillView {
 		section := (&skillOffer{Listed: v.list}).section()
 		v.fit = utf8.RuneCountInString(section)/4 <= set.maxTokens
 	}
-	if set.viewed.Add(1) <= maxOpenings {
+	if set.viewed.Add(1) <= maxPromptPrefixes {
 		set.views.Store(key, v)
 	}
 	return v
@@ -163,7 +163,7 @@ type skillOffer struct {
 
 // newSkills returns the offer of new skills for a model that was shown list, or nil
 // if there are none.
-func (v *view) newSkills(list []shown) *skillOffer {
+func (v *view) newSkills(list []listItem) *skillOffer {
 	told := make(map[string]bool)
 	for _, e := range list {
 		if e.section != skillText {

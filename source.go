@@ -183,7 +183,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 	if problems != nil {
 		return errors.Join(problems...)
 	}
-	if _, err := m.recall(); err != nil {
+	if _, err := m.loadCache(); err != nil {
 		return err
 	}
 	if err := m.weigh(m.life, defs); err != nil {

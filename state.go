@@ -97,7 +97,7 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 	}
 	s.activations, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[partition]{}
 	s.setShown(r.list)
-	s.began = r.began
+	s.prefix = r.prefix
 	if s.turns = nil; r.turns.begun {
 		s.turns = &r.turns
 	}
@@ -116,9 +116,9 @@ type restorer struct {
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
 	kept    keptTools
 	gone    map[*BridgeTool]bool // tools that had left where they were saved
-	list    []shown
+	list    []listItem
 	names   []knownName
-	began   *opening        // with which list begins, or nil
+	prefix  *promptPrefix   // with which list begins, or nil
 	shows   map[string]bool // what list has that it may have once
 	changed []string
 	told    map[string]bool // the names in changed
@@ -168,7 +168,7 @@ func (r *restorer) read(state *saved.State) error {
 			r.remember(state.Tools[item.Tool-1], r.tools[item.Tool-1])
 		}
 		if first := state.Begun.Items; i+1 == first && len(r.list) == first {
-			r.began = &opening{items: slices.Clip(r.list), own: true}
+			r.prefix = &promptPrefix{items: slices.Clip(r.list), own: true}
 		}
 		here = append(here, len(r.list))
 	}
@@ -240,14 +240,14 @@ func (r *restorer) begin(state *saved.State) error {
 	if state.Opening == "" {
 		return nil
 	}
-	o, w := r.v.opening(), saver{isGone: func(*BridgeTool) bool { return false }} // all are in the catalogs
+	o, w := r.v.promptPrefix(), saver{isGone: func(*BridgeTool) bool { return false }} // all are in the catalogs
 	if w.save(o.items, o); len(o.items) == 0 || w.state.Key() != state.Opening {
 		return state.Whole(r.s.scope.parts)
 	}
 	if err := state.Begin(saved.Opening{Tools: w.state.Tools}); err != nil {
 		return err
 	}
-	r.tools, r.began = make([]*BridgeTool, len(w.places)), o
+	r.tools, r.prefix = make([]*BridgeTool, len(w.places)), o
 	for t, place := range w.places {
 		r.tools[place-1] = t
 	}
@@ -285,7 +285,7 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	}
 	name := func(d *definition) { d.Server, d.Own, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
 	name(kept.def)
-	held := r.v.holdsBack(kept)
+	held := r.v.quarantineOf(kept)
 	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) || held != nil && !r.turns.begun {
 		r.report(t.Name)
 		return nil, nil
@@ -336,13 +336,13 @@ func (r *restorer) trusts(t *BridgeTool) bool {
 }
 
 // item returns the item whose saved form is e, and whether the session may show it.
-func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
+func (r *restorer) item(e saved.Item) (x listItem, ok bool, err error) {
 	i := slices.IndexFunc(savedForms, func(f savedForm) bool { return f.kind == e.Kind && f.tool == (e.Tool > 0) })
 	if i < 0 {
 		return x, false, fmt.Errorf("there is no kind %q of items, or it has no tool", text.Line(e.Kind, text.MaxName))
 	}
 	f := savedForms[i]
-	x = shown{place: f.place, section: f.section, line: min(lineForm(max(e.Line, 0)), lineForms-1)}
+	x = listItem{slot: f.slot, section: f.section, line: min(lineForm(max(e.Line, 0)), lineForms-1)}
 	switch {
 	case f.kind == savedName:
 		return x, false, nil
@@ -350,8 +350,8 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 		if x.tool = r.tools[e.Tool-1]; x.tool != nil && x.tool.def.Raw == nil {
 			return x, false, errors.New("its tool has no definition")
 		}
-		return x, x.tool != nil && (x.place != asDeferred || r.v.disclosure == ByProvider), nil
-	case f.place == asMeta:
+		return x, x.tool != nil && (x.slot != asDeferred || r.v.disclosure == ByProvider), nil
+	case f.slot == asMeta:
 		kind, ok := metaKindOf(e.Meta)
 		if !ok || (kind == metaSearch) != (f.section == searchText) {
 			return x, false, fmt.Errorf("there is no such tool %q", text.Line(e.Meta, text.MaxName))
@@ -382,10 +382,10 @@ func (r *restorer) item(e saved.Item) (x shown, ok bool, err error) {
 
 // show appends an item to the list, unless its tool is there already. Only a forged
 // state has one twice.
-func (r *restorer) show(e shown) {
+func (r *restorer) show(e listItem) {
 	name := ""
 	switch {
-	case e.place == asRemoved:
+	case e.slot == asRemoved:
 		delete(r.shows, e.tool.name)
 	case e.isTool():
 		name = e.tool.name
@@ -476,5 +476,5 @@ func (m *Manager) missing(tools []saved.Tool, ofUser bool) (names []string, news
 			names = append(names, t.Server)
 		}
 	}
-	return names, m.news
+	return names, m.changed
 }

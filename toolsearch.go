@@ -109,15 +109,15 @@ func (s *Session) noteLoaded(tools []*BridgeTool) {
 			listed[e.tool.name] = true
 		}
 	}
-	var fresh []shown
+	var fresh []listItem
 	for _, t := range tools {
 		if !listed[t.name] {
-			fresh = append(fresh, shown{place: asDeferred, tool: t})
+			fresh = append(fresh, listItem{slot: asDeferred, tool: t})
 		}
 	}
 	if fresh != nil {
-		began := s.began
+		prefix := s.prefix
 		s.setShown(slices.Concat(s.shown, fresh))
-		s.began = began
+		s.prefix = prefix
 	}
 }

@@ -227,7 +227,7 @@ func (s *Session) beginWaiting(said telling) (begun []string) {
 // A telling is what one Turn tells of a session's list.
 type telling struct {
 	base, from int // the items of the beginning, and those that were told before
-	opening    *opening
+	prefix     *promptPrefix
 	disclosure Disclosure
 	why        reason
 	adds       bool
@@ -237,22 +237,22 @@ type telling struct {
 	inserts    []insert // earlier ones
 	at         int      // where this one is, or appends
 
-	turns    *turns  // of the session, at that time
-	was      []shown // before a first Turn, as the following
-	wasBegan *opening
-	wasFull  bool
+	turns     *turns     // of the session, at that time
+	was       []listItem // before a first Turn, as the following
+	wasPrefix *promptPrefix
+	wasFull   bool
 }
 
 // takeTurn begins the conversation if it has not begun, and takes all that the model was
 // not told yet.
-func (s *Session) takeTurn(form *request.Form, model string, at int) ([]shown, telling, error) {
+func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem, telling, error) {
 	complete := true
 	if s.mayBeginBare() {
 		complete = len(s.scope.keeper.known().Missing) == 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first, was, wasBegan, wasFull := !s.told().begun, s.shown, s.began, s.full
+	first, was, wasPrefix, wasFull := !s.told().begun, s.shown, s.prefix, s.full
 	v := s.viewLocked() // the only one: the Manager may be closed at any moment
 	if v.ended {
 		return nil, telling{}, ErrClosed
@@ -282,12 +282,12 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]shown, t
 		s.turns.begun, s.turns.base, s.turns.told = true, int32(len(list)), int32(len(list))
 	}
 	said := telling{
-		turns: s.turns, was: was, wasBegan: wasBegan, wasFull: wasFull, at: at, inserts: s.turns.inserts,
-		base: int(s.turns.base), from: min(int(s.turns.told), len(list)), opening: s.began, disclosure: d, why: s.turns.why,
+		turns: s.turns, was: was, wasPrefix: wasPrefix, wasFull: wasFull, at: at, inserts: s.turns.inserts,
+		base: int(s.turns.base), from: min(int(s.turns.told), len(list)), prefix: s.prefix, disclosure: d, why: s.turns.why,
 		adds: s.turns.adds, loads: s.turns.loads, first: first,
 	}
-	if said.opening != nil && len(said.opening.items) > said.base { // only in a forged state
-		said.opening = nil
+	if said.prefix != nil && len(said.prefix.items) > said.base { // only in a forged state
+		said.prefix = nil
 	}
 	if s.turns.told = int32(len(list)); at != appends && said.from < len(list) {
 		s.turns.inserts = append(slices.Clip(s.turns.inserts), insert{s.turns.told, int32(at)})
@@ -300,7 +300,7 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]shown, t
 
 // missing returns the registered names of the tools that the session sees and that are not in
 // a list.
-func (v *view) missing(list []shown) (names []string) {
+func (v *view) missing(list []listItem) (names []string) {
 	listed := make(map[string]bool)
 	for _, e := range list {
 		if e.isTool() {
@@ -381,10 +381,10 @@ func (v *view) choose(form *request.Form, model string, complete bool) (d Disclo
 
 // writeTurn writes what was taken. The caller holds no lock: it calls the host's counter
 // of tokens.
-func (s *Session) writeTurn(form *request.Form, list []shown, said telling) (Turn, error) {
+func (s *Session) writeTurn(form *request.Form, list []listItem, said telling) (Turn, error) {
 	base, news := list[:said.base], list[said.from:]
 	turn := Turn{
-		System: s.textOf(base, said.opening, true, true), Waiting: said.waiting,
+		System: s.textOf(base, said.prefix, true, true), Waiting: said.waiting,
 		Disclosure: said.disclosure, Why: said.why.String(), Place: len(list), Before: said.from, form: form,
 	}
 	var err error
@@ -441,10 +441,10 @@ func (s *Session) writeTurn(form *request.Form, list []shown, said telling) (Tur
 
 // takenBack returns the names of the tools that items take back, if the provider can. A tool
 // that the same items offer was never told of.
-func takenBack(items []shown, form *request.Form) (names []string) {
+func takenBack(items []listItem, form *request.Form) (names []string) {
 	for i, e := range items {
-		offered := func(before shown) bool { return before.isTool() && before.tool == e.tool }
-		if e.place == asRemoved && form.Removes() && !slices.ContainsFunc(items[:i], offered) {
+		offered := func(before listItem) bool { return before.isTool() && before.tool == e.tool }
+		if e.slot == asRemoved && form.Removes() && !slices.ContainsFunc(items[:i], offered) {
 			names = append(names, e.tool.name)
 		}
 	}
@@ -463,7 +463,7 @@ func (s *Session) untell(said telling) {
 		s.turns = nil
 		s.disclosure.Store(int32(s.asked.disclosure))
 		s.setShown(said.was)
-		s.began, s.full, s.seen = said.wasBegan, said.wasFull, weak.Pointer[partition]{}
+		s.prefix, s.full, s.seen = said.wasPrefix, said.wasFull, weak.Pointer[partition]{}
 	}
 }
 
@@ -471,11 +471,11 @@ func (s *Session) untell(said telling) {
 // them: they can come again. The caller holds mu.
 func (s *Session) forgetUntold() {
 	told := min(int(s.turns.told), len(s.shown))
-	var left []shown
+	var left []listItem
 	var names []knownName
 	for _, e := range s.shown[told:] {
-		if e.place == asRemoved {
-			offered := func(before shown) bool { return before.place == asTool && before.tool == e.tool }
+		if e.slot == asRemoved {
+			offered := func(before listItem) bool { return before.slot == asTool && before.tool == e.tool }
 			if i := slices.IndexFunc(left, offered); i >= 0 {
 				left = slices.Delete(left, i, i+1)
 				names = append(names, knownName{e.tool.def.names(), e.tool.owner})
@@ -487,14 +487,14 @@ func (s *Session) forgetUntold() {
 	if names == nil {
 		return
 	}
-	began := s.began
+	began := s.prefix
 	s.setShown(slices.Concat(s.shown[:told], left))
-	s.began = began
+	s.prefix = began
 	s.remember(names)
 }
 
 // newsOf returns the text of items that came after the beginning, or "".
-func (s *Session) newsOf(items []shown) string {
+func (s *Session) newsOf(items []listItem) string {
 	to := sectionText{heading: textMoreToolsHeading}
 	s.write(&to, items, true, true)
 	return to.text
@@ -533,19 +533,19 @@ func (t *turns) goBack(messages int) {
 
 // remaining returns list without the tools that it takes back. A tool may be offered
 // again behind the place where it was.
-func remaining(list []shown) []shown {
+func remaining(list []listItem) []listItem {
 	last := make(map[*BridgeTool]int) // where it was taken back
 	for i, e := range list {
-		if e.place == asRemoved {
+		if e.slot == asRemoved {
 			last[e.tool] = i
 		}
 	}
 	if len(last) == 0 {
 		return list
 	}
-	var left []shown
+	var left []listItem
 	for i, e := range list {
-		if at, ok := last[e.tool]; e.place != asRemoved && !(ok && i < at && e.isTool()) {
+		if at, ok := last[e.tool]; e.slot != asRemoved && !(ok && i < at && e.isTool()) {
 			left = append(left, e)
 		}
 	}

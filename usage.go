@@ -142,8 +142,8 @@ func (s *Session) headLocked() head {
 		if e.tool != nil {
 			name = e.tool.name
 		}
-		if e.place != notListed {
-			maphash.WriteComparable(&tools, headItem{uint8(e.place), uint8(e.meta), name})
+		if e.slot != notListed {
+			maphash.WriteComparable(&tools, headItem{uint8(e.slot), uint8(e.meta), name})
 		}
 		if e.section != noSection && e.section != plainTool {
 			maphash.WriteComparable(&sections, headItem{uint8(e.section), uint8(e.line), name})

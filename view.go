@@ -12,23 +12,23 @@ import (
 // among them.
 type view struct {
 	*partition
-	scope      *scope
-	disclosure Disclosure
-	client     bool
-	crowded    map[*BridgeTool]bool // inline by the partition; deferred here, since the list has no room
-	inline     []*BridgeTool        // those of the partition that are not crowded
-	active     []*BridgeTool        // searchable; must not be changed
-	acts       int                  // number of activations so far
-	kept       keptTools
-	bridges    bool    // some tools are called by CallToolName
-	begun      bool    // there was a Turn
-	fixed      bool    // the model can get no more tools
-	bare       bool    // it has no tool that finds or calls others
-	loads      bool    // the model loads tools by searches that the host answers
-	removes    bool    // tools can be taken back
-	paged      bool    // there are cut results to read on in
-	linked     bool    // a result linked to a resource
-	metas      metaSet // the meta tools that the model was shown, so may call
+	scope       *scope
+	disclosure  Disclosure
+	client      bool
+	overflow    map[*BridgeTool]bool // inline by the partition; deferred here, since the list has no room
+	inline      []*BridgeTool        // those of the partition that are not in overflow
+	active      []*BridgeTool        // searchable; must not be changed
+	activations int                  // number of activations so far
+	kept        keptTools
+	bridges     bool    // some tools are called by CallToolName
+	begun       bool    // there was a Turn
+	fixed       bool    // the model can get no more tools
+	bare        bool    // it has no tool that finds or calls others
+	loads       bool    // the model loads tools by searches that the host answers
+	removes     bool    // tools can be taken back
+	paged       bool    // there are cut results to read on in
+	linked      bool    // a result linked to a resource
+	metas       metaSet // the meta tools that the model was shown, so may call
 
 	skills      *skillSet
 	skillRights rules.Rights
@@ -47,7 +47,7 @@ func (s *Session) viewLocked() *view {
 	}
 	now := s.seen.Value()
 	if !s.scope.current(now) || now.intent != s.intent {
-		if now = s.scope.partition(s.rights, s.intent, s.past); now.ended {
+		if now = s.scope.partition(s.rights, s.intent, s.carryOver); now.ended {
 			return &view{partition: endedPartition, scope: s.scope, skills: noSkills}
 		}
 		s.reconcile(now)
@@ -61,18 +61,18 @@ func (s *Session) viewLocked() *view {
 func (s *Session) viewOf(now *partition) *view {
 	d, told := s.Disclosure(), s.told()
 	return &view{
-		partition: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, crowded: s.overflow, inline: uncrowded(now.inline, s.overflow),
-		active: s.active, acts: s.activations, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
+		partition: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inline, s.overflow),
+		active: s.active, activations: s.activations, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
 }
 
-// uncrowded returns the tools that are not crowded out.
-func uncrowded(tools []*BridgeTool, crowded map[*BridgeTool]bool) []*BridgeTool {
-	if crowded == nil {
+// withoutOverflow returns the tools without those in overflow.
+func withoutOverflow(tools []*BridgeTool, overflow map[*BridgeTool]bool) []*BridgeTool {
+	if overflow == nil {
 		return tools
 	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t *BridgeTool) bool { return crowded[t] })
+	return slices.DeleteFunc(slices.Clone(tools), func(t *BridgeTool) bool { return overflow[t] })
 }
 
 func (v *view) isActive(name string) bool {
@@ -93,7 +93,7 @@ func setOf(tools []*BridgeTool) map[*BridgeTool]bool {
 // standingOf returns the standing of a tool, given that by the partition. It is
 // another if the list has no room.
 func (v *view) standingOf(t *BridgeTool, st standing) standing {
-	if v.crowded[t] {
+	if v.overflow[t] {
 		return deferred
 	}
 	return st
@@ -134,7 +134,7 @@ func (v *view) each() iter.Seq2[*BridgeTool, standing] {
 // searchMode reports whether the session has tools to search for, active ones
 // included, and may search.
 func (v *view) searchMode() bool {
-	return v.deferred+len(v.crowded) > 0 && mayUse(v.rights, SearchToolName)
+	return v.deferred+len(v.overflow) > 0 && mayUse(v.rights, SearchToolName)
 }
 
 // seenBy returns may for the standing that tools have here.

@@ -5,14 +5,14 @@ package mcphybrid
 type weigher struct {
 	scope      *scope
 	partitions map[*partition]Stats // without active tools
-	sections   map[*shown]weight    // by the first item shown
+	sections   map[*listItem]weight    // by the first item shown
 }
 
 // A weight is the cost of the sections of that many items.
 type weight struct{ items, tokens int }
 
 func newWeigher(s *scope) *weigher {
-	return &weigher{scope: s, partitions: make(map[*partition]Stats), sections: make(map[*shown]weight)}
+	return &weigher{scope: s, partitions: make(map[*partition]Stats), sections: make(map[*listItem]weight)}
 }
 
 // stats returns the figures of a session that no other goroutine uses.
@@ -23,16 +23,16 @@ func (w *weigher) stats(s *Session) Stats {
 
 // weigh returns the figures of s, given its view, the list that its model was
 // shown, its usage and its ledger.
-func (w *weigher) weigh(s *Session, v *view, list []shown, u sessionUsage, l *ledger) Stats {
+func (w *weigher) weigh(s *Session, v *view, list []listItem, u sessionUsage, l *ledger) Stats {
 	st, ok := w.partitions[v.partition]
 	if !ok {
 		st = w.weighTools(v.partition)
 		w.partitions[v.partition] = st
 	}
-	st.Crowded = len(v.crowded)
+	st.Crowded = len(v.overflow)
 	st.Inline -= st.Crowded
 	st.Deferred += st.Crowded
-	for t := range v.crowded {
+	for t := range v.overflow {
 		st.Tokens.Inline -= w.scope.toolTokens(t)
 	}
 	for _, t := range v.active {
@@ -71,7 +71,7 @@ func (w *weigher) weighTools(sel *partition) (st Stats) {
 	return st
 }
 
-func (w *weigher) weighSections(s *Session, list []shown) int {
+func (w *weigher) weighSections(s *Session, list []listItem) int {
 	if len(list) == 0 {
 		return w.scope.tokens(s.sections(list, true, true))
 	}
