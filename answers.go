@@ -156,7 +156,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	readOnly := slices.ContainsFunc(answer.Tools, func(t foundTool) bool { return t.ReadOnly })
 	answer.Message = searchOutcome{
 		found: len(found), readOnly: readOnly, byBridge: v.disclosure == ByBridge, byProvider: v.disclosure == ByProvider && !v.loads, client: v.client,
-		keywords: v.hasTerms(query), callable: callable, without: namesOf(without), connecting: s.scope.keeper.connectingServers(v.rights),
+		keywords: v.hasTerms(query), callable: callable, without: namesOf(without), connecting: s.scope.manager.connectingServers(v.rights),
 	}.message()
 	text := text.JSON(answer)
 	s.countSearch(len(found))

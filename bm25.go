@@ -176,7 +176,8 @@ type deferredIndex struct {
 }
 
 func (c *catalog) indexed() []int { return c.made().docs }
-func (c *catalog) index() ranker  { return c.made().of }
+
+func (c *catalog) index() ranker { return c.made().of }
 
 func (c *catalog) made() *deferredIndex {
 	x := c.deferredIndex

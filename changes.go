@@ -3,14 +3,10 @@ package mcphybrid
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
-	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // errNoChange says that a change left everything as it was.
@@ -148,134 +144,4 @@ func (m *Manager) nextCatalog(prev *catalog) *catalog {
 		}
 	}
 	return newCatalog(prev, m.owner, m.tools, m.names.Prefixes(), m.lookups.Known(), m.opts.Needs, unlisted, m.indexes)
-}
-
-// SetRules replaces the rules of all sessions, including those of users. If a rule
-// is malformed, it changes nothing and returns an error that names the rule. It also
-// refuses nil, which is what a host has whose rules could not be read: for no rules,
-// pass an empty list. After [Manager.Close] it returns [ErrClosed].
-//
-// What models may call changes at once. What they were shown stays until
-// [Session.Compact].
-func (m *Manager) SetRules(rules []Rule) error {
-	set, err := newRuleSet(rules)
-	if rules == nil {
-		err = errors.New("nil is no list of rules: an empty list is one without rules")
-	}
-	if err == nil {
-		err = m.change(func() error {
-			p := *m.policy.Load()
-			p.rules, p.invalid = set, nil
-			m.policy.Store(&p)
-			return nil
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("mcphybrid: rules: %w", err)
-	}
-	m.logIdlePatterns()
-	return nil
-}
-
-// idlePatterns returns an error for each pattern of the options, or of the rules that
-// hold now, that matches no tool.
-func (m *Manager) idlePatterns() []error {
-	if m.system != nil {
-		return m.user.access.Idle(m.known(), "UserOptions.Access")
-	}
-	set := m.policy.Load().rules
-	if rules.Access(m.opts.Access).Empty() && len(m.opts.Pins) == 0 && len(set.Rules) == 0 {
-		return nil // which most Managers have, and known takes all tools
-	}
-	k := m.known()
-	idle := append(rules.Access(m.opts.Access).Idle(k, "Options.Access"), k.Idle("Options.Pins", m.opts.Pins, rules.Tool.MatchesAny)...)
-	for _, r := range set.Rules {
-		matches := rules.Tool.MatchesAny
-		if r.Action == rules.Exclude {
-			matches = rules.Tool.Forbidden
-		}
-		idle = append(idle, k.Idle(fmt.Sprintf("rule %q", r.Name), r.Patterns, matches)...)
-	}
-	return idle
-}
-
-func (m *Manager) logIdlePatterns() {
-	for _, err := range m.idlePatterns() {
-		m.opts.Logger.Warn(err.Error())
-	}
-}
-
-// SetSkills replaces all skills at once, for all sessions, including those of
-// users. It skips a skill that is malformed or has the name of an earlier one. The
-// error joins one error for each of these, which names the skill. The other skills
-// are in use nevertheless. After [Manager.Close] it returns [ErrClosed].
-//
-// A session that has shown skills to its model appends the new ones. It removes
-// the old ones only at [Session.Compact].
-func (m *Manager) SetSkills(skills []Skill) error {
-	m.mu.Lock()
-	if m.life.Err() != nil {
-		m.mu.Unlock()
-		return fmt.Errorf("mcphybrid: %w", ErrClosed)
-	}
-	set := m.newSkillSet(skills)
-	m.skills.cur.Store(set)
-	m.mu.Unlock()
-	m.sync()
-	return errors.Join(set.problems...)
-}
-
-// skillProblems returns an error for each rejected skill, and one for each skill
-// that names missing tools. While a server has not listed its tools yet, it omits
-// the latter: the tools may be of that server.
-func (m *Manager) skillProblems() []error {
-	v := m.def.view()
-	problems := slices.Clone(v.skills.problems)
-	m.mu.Lock()
-	waiting := slices.ContainsFunc(m.sources, func(src *source) bool {
-		return src.server != nil && src.listedAt.IsZero()
-	})
-	m.mu.Unlock()
-	if waiting {
-		return problems
-	}
-	for _, sk := range v.skills.list {
-		if _, missing := v.toolsOf(sk); len(missing) > 0 {
-			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: skill %q names missing tools: %s", sk.Name, text.Names(missing))))
-		}
-	}
-	return problems
-}
-
-// Reorder makes the tools inline that are most used by now. Without Reorder, they
-// are those that were most used when the Manager started. It needs
-// [Options.Usage] and does nothing without. It also stores the record of use, as
-// [Manager.Close] does; if that fails, it returns the error and moves no tool.
-//
-// Reorder moves tools in all sessions, so that the prompts of new sessions begin
-// differently and miss the provider's cache. Call it seldom, for example once a
-// day.
-func (m *Manager) Reorder() error {
-	if m.uses == nil {
-		return nil
-	}
-	err := m.uses.Save(time.Now())
-	if err == nil {
-		err = m.takeOrder()
-	}
-	return prefixed(err, "the record of use: ")
-}
-
-// takeOrder sets the current order of use in the policy.
-func (m *Manager) takeOrder() error {
-	order := m.uses.Order(time.Now())
-	return m.change(func() error {
-		p := *m.policy.Load()
-		if maps.Equal(p.used, order) {
-			return errNoChange
-		}
-		p.used = order
-		m.policy.Store(&p)
-		return nil
-	})
 }

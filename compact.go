@@ -8,29 +8,6 @@ import (
 	"weak"
 )
 
-// ActiveOptions bound the active tools of a session. [Session.Compact] applies
-// them; tools used in the current turn do not count.
-type ActiveOptions struct {
-	// Max is how many active tools Compact leaves at most. It defaults to
-	// 64 ([DefaultMaxActive]).
-	Max int
-
-	// Turns is after how many turns without use Compact gives up a tool. It
-	// defaults to 20 ([DefaultActiveTurns]).
-	Turns int
-}
-
-// NextTurn tells the session that a new turn of the conversation begins. The
-// host decides what a turn is, for example one message of the user. If the host
-// never calls NextTurn, no active tool grows old: see [ActiveOptions.Turns].
-func (s *Session) NextTurn() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turn < math.MaxInt { // a saved session may be there already
-		s.turn++
-	}
-}
-
 // Compact drops old active tools and rebuilds the tool list and the prompt
 // sections from the current catalog. Only Compact removes or changes anything
 // that the model was sent, which loses the provider's prompt cache. So call it
@@ -102,6 +79,29 @@ func (s *Session) toKeep(active []*BridgeTool) []*BridgeTool {
 		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.Active.Turns)
 	}
 	return slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool { return goes[t] })
+}
+
+// ActiveOptions bound the active tools of a session. [Session.Compact] applies
+// them; tools used in the current turn do not count.
+type ActiveOptions struct {
+	// Max is how many active tools Compact leaves at most. It defaults to
+	// 64 ([DefaultMaxActive]).
+	Max int
+
+	// Turns is after how many turns without use Compact gives up a tool. It
+	// defaults to 20 ([DefaultActiveTurns]).
+	Turns int
+}
+
+// NextTurn tells the session that a new turn of the conversation begins. The
+// host decides what a turn is, for example one message of the user. If the host
+// never calls NextTurn, no active tool grows old: see [ActiveOptions.Turns].
+func (s *Session) NextTurn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn < math.MaxInt { // a saved session may be there already
+		s.turn++
+	}
 }
 
 // A lastUse is what a session knows of the use of an active tool.

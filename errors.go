@@ -174,6 +174,7 @@ type permissionError struct {
 func (e *permissionError) Error() string {
 	return fmt.Sprintf("mcphybrid: tool %q: %v", e.name, ErrNotPermitted)
 }
+
 func (e *permissionError) Unwrap() error { return ErrNotPermitted }
 
 // maxAskedName is how many bytes we read of a tool name that a model asks for.

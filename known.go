@@ -133,3 +133,11 @@ func (p carryOver) key() (sum [sha256.Size]byte) {
 func (s *Session) carryOver(catalogs []*catalog) carryOver {
 	return carryOver{inlineUsed: s.inlineUsed(catalogs), nameOwners: s.nameOwners(catalogs)}
 }
+
+// isAway reports whether t is a tool of a saved state, and its server has not listed its
+// tools here: the tool has not left.
+func (k keptTools) isAway(t *BridgeTool, catalogs []*catalog) bool {
+	kept := k[t.name]
+	return kept != nil && kept.is(t) && !kept.removed &&
+		!slices.ContainsFunc(catalogs, func(c *catalog) bool { return c.owner == t.owner && c.lists(t.def.Server) })
+}

@@ -26,7 +26,7 @@ func (m *Manager) Snapshot(session int) (snapshot.Manager, error) {
 		return nil, prefixed(err, "")
 	}
 	s.Session = s.double()
-	managers := slices.Compact([]*Manager{m, s.scope.keeper.(*Manager)})
+	managers := slices.Compact([]*Manager{m, s.scope.manager.(*Manager)})
 	return &snapshotOf{m: m, session: s, eraser: m.eraser(), managers: managers, ended: m.life.Err() != nil}, nil
 }
 

@@ -5,7 +5,7 @@ package mcphybrid
 type weigher struct {
 	scope      *scope
 	partitions map[*partition]Stats // without active tools
-	sections   map[*listItem]weight    // by the first item shown
+	sections   map[*listItem]weight // by the first item shown
 }
 
 // A weight is the cost of the sections of that many items.
