@@ -1,11 +1,8 @@
 package mcphybrid
 
 import (
-	"cmp"
-	"maps"
 	"math"
 	"slices"
-	"weak"
 )
 
 // ActivateTools makes the tools with these registered names callable, and after
@@ -108,51 +105,6 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*Brid
 	return callable, fresh, without
 }
 
-// listRoom returns what is left of the list, after what it has and will have of
-// tools. It is closed to a tool that has been taken back too often. It is nil if active tools take no room: with ByBridge they are not in the
-// list, and with ByProvider its first items are all tools. The caller holds mu.
-func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *namedRoom {
-	if d := s.Disclosure(); d == ByBridge || d == ByProvider && s.shown == nil {
-		return nil
-	}
-	limits := now.policy.list
-	if !mayUse(now.rights, SearchToolName) { // nothing can be deferred
-		limits.items, limits.itemsEach = max(limits.items, len(now.inline)), max(limits.itemsEach, len(now.inline))
-		limits.tokens, limits.tokensEach = NoLimit, NoLimit
-	}
-	left := newNamedRoom(limits)
-	versions := make(map[string]int)
-	take := func(t *BridgeTool) { left.take(t.name, t.origin(), s.scope.toolTokens(t)) }
-	for _, e := range s.shown {
-		if e.isTool() {
-			versions[e.tool.name]++
-		}
-		switch e.slot {
-		case asRemoved:
-			if versions[e.tool.name] == maxVersions {
-				left.close(e.tool.name)
-			}
-		case asDeferred:
-			if s.told().loads { // the conversation has it in full
-				take(e.tool)
-			} else {
-				left.note(e.tool.name)
-			}
-		case asTool:
-			take(e.tool)
-		}
-	}
-	for _, t := range slices.Concat(tools...) {
-		take(t)
-	}
-	return left
-}
-
-// admits reports whether left has room for t, which takes it.
-func (s *Session) admits(left *namedRoom, t *BridgeTool) bool {
-	return left == nil || left.admit(t.name, t.origin(), s.scope.toolTokens(t))
-}
-
 // A lastUse is what a session knows of the use of an active tool.
 type lastUse struct {
 	turn int // of the last use
@@ -239,90 +191,4 @@ func (s *Session) NextTurn() {
 	if s.turn < math.MaxInt { // a saved session may be there already
 		s.turn++
 	}
-}
-
-// Compact drops old active tools and rebuilds the tool list and the prompt
-// sections from the current catalog. Only Compact removes or changes anything
-// that the model was sent, which loses the provider's prompt cache. So call it
-// when you rewrite the conversation anyway.
-//
-// Compact drops the active tools that have not been used for
-// [ActiveOptions.Turns] turns. If more than [ActiveOptions.Max] are active, it
-// also drops the least recently used. It does not drop a tool that was found or
-// called in the current turn, unless its definition has grown past [ListOptions].
-// Dropped tools are deferred again: the model can
-// find and call them again. Compact returns them in the order of their
-// activation, or nil if it dropped none. It does not return tools of a restored
-// session whose server is not here.
-//
-// The model can no longer read on in results that were cut before Compact.
-func (s *Session) Compact() []*BridgeTool {
-	s.mu.Lock()
-	active := s.viewLocked().active
-	keeps := setOf(s.toKeep(s.inOrder(active, s.unavailable)))
-	drop := func(t *BridgeTool) bool { return !keeps[t] }
-	s.active, s.unavailable = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.unavailable), drop)
-	s.kept, s.full, s.seen = nil, false, weak.Pointer[partition]{} // nothing takes room any more
-	s.knownNames, s.turns = nil, nil
-	s.disclosure.Store(int32(s.asked.disclosure))
-	s.setShown(nil)
-	now := s.viewLocked()
-	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {
-		return now.isActive(t.name) || now.partition.standing(t) == inline
-	})
-	s.pages.kept.Drop()
-	s.pages.kept, s.pages.offered, s.refused = nil, false, nil
-	s.mu.Unlock()
-	if s.registrar != nil {
-		s.registrar.Sync()
-	}
-	if len(gone) > 0 {
-		s.tell(Event{Kind: EventEvict, Tools: namesOf(gone)})
-	}
-	return gone
-}
-
-// forgetUnused forgets the last use of tools that are not active. The caller
-// holds mu.
-func (s *Session) forgetUnused() {
-	if len(s.used) == 0 {
-		return
-	}
-	known := make(map[string]bool, len(s.used))
-	for _, name := range namesOf(slices.Concat(s.active, s.unavailable)) {
-		known[name] = true
-	}
-	maps.DeleteFunc(s.used, func(name string, _ lastUse) bool { return !known[name] })
-}
-
-// inOrder returns the tools of both lists in activation order. The caller holds mu.
-func (s *Session) inOrder(list, more []*BridgeTool) []*BridgeTool {
-	all := slices.Concat(list, more)
-	slices.SortStableFunc(all, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name].act, s.used[b.name].act) })
-	return all
-}
-
-// toKeep returns the active tools that Compact does not drop.
-func (s *Session) toKeep(active []*BridgeTool) []*BridgeTool {
-	byUse := slices.Clone(active)
-	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name].turn, s.used[b.name].turn) })
-	excess := len(active) - s.scope.opts.Active.Max
-	goes := make(map[*BridgeTool]bool)
-	for i, t := range byUse {
-		age := s.turn - s.used[t.name].turn
-		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.Active.Turns)
-	}
-	return slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool { return goes[t] })
-}
-
-// ActiveOptions bound the active tools of a session. [Session.Compact] applies
-// them; tools used in the current turn do not count.
-type ActiveOptions struct {
-	// Max is how many active tools Compact leaves at most. It defaults to
-	// [DefaultMaxActive].
-	Max int
-
-	// Turns is after how many turns without use Compact gives up a tool. It
-	// defaults to [DefaultActiveTurns].
-	Turns int
 }

@@ -1,5 +1,9 @@
 package mcphybrid
 
+import (
+	"slices"
+)
+
 // listLimits bound a list. Each is a largest number.
 type listLimits struct {
 	items, tokens         int // of all servers together
@@ -107,4 +111,49 @@ func (g *listGrowth) take(of origin) bool {
 	g.all++
 	g.of[of]++
 	return g.all <= max(g.limits.items, g.present) && g.of[of] <= max(g.limits.itemsEach, g.presentOf[of])
+}
+
+// listRoom returns what is left of the list, after what it has and will have of
+// tools. It is closed to a tool that has been taken back too often. It is nil if active tools take no room: with ByBridge they are not in the
+// list, and with ByProvider its first items are all tools. The caller holds mu.
+func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *namedRoom {
+	if d := s.Disclosure(); d == ByBridge || d == ByProvider && s.shown == nil {
+		return nil
+	}
+	limits := now.policy.list
+	if !mayUse(now.rights, SearchToolName) { // nothing can be deferred
+		limits.items, limits.itemsEach = max(limits.items, len(now.inline)), max(limits.itemsEach, len(now.inline))
+		limits.tokens, limits.tokensEach = NoLimit, NoLimit
+	}
+	left := newNamedRoom(limits)
+	versions := make(map[string]int)
+	take := func(t *BridgeTool) { left.take(t.name, t.origin(), s.scope.toolTokens(t)) }
+	for _, e := range s.shown {
+		if e.isTool() {
+			versions[e.tool.name]++
+		}
+		switch e.slot {
+		case asRemoved:
+			if versions[e.tool.name] == maxVersions {
+				left.close(e.tool.name)
+			}
+		case asDeferred:
+			if s.told().loads { // the conversation has it in full
+				take(e.tool)
+			} else {
+				left.note(e.tool.name)
+			}
+		case asTool:
+			take(e.tool)
+		}
+	}
+	for _, t := range slices.Concat(tools...) {
+		take(t)
+	}
+	return left
+}
+
+// admits reports whether left has room for t, which takes it.
+func (s *Session) admits(left *namedRoom, t *BridgeTool) bool {
+	return left == nil || left.admit(t.name, t.origin(), s.scope.toolTokens(t))
 }

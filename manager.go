@@ -315,16 +315,6 @@ func (m *Manager) remove(src *source) bool {
 	return true
 }
 
-// Problems returns the problems that do not keep the Manager from working. First
-// come those of tools, in registration order: unusable definitions, changed
-// definitions (see [ChangedError]), name collisions (see [CollisionError]) and
-// needs that can't be met. Then come those of skills, in the order of the skills, and
-// the patterns in the options and rules that match no tool, unless it may be of a
-// server that has not listed its tools yet. It returns nil if there are none.
-func (m *Manager) Problems() []error {
-	return slices.Concat(m.cur.Load().problems, m.skillProblems(), m.idlePatterns())
-}
-
 // Close stops all servers and leaves no process behind, no tool or group in a registry, and no
 // goroutine but those in which code of the host hangs, such as [Options.OnEvent]. It also
 // closes all users. Afterwards sessions are empty. Running calls end with an error. Close
@@ -378,52 +368,4 @@ func (m *Manager) Close() error {
 		m.leave()
 	})
 	return nil
-}
-
-// began keeps the registry of s, if it has one, up to date from now on.
-func (m *Manager) began(s *Session) {
-	if s.registrar != nil {
-		m.attach(s)
-	}
-	if r := m.recorder.Load(); r != nil && m.def != nil { // else s will be the default session
-		r.record(Event{Session: s})
-	}
-}
-
-// attach keeps the registry of s up to date until the session or the Manager ends.
-func (m *Manager) attach(s *Session) {
-	m.mu.Lock()
-	closed := m.life.Err() != nil
-	if !closed {
-		m.attached = append(m.attached, s)
-	}
-	m.mu.Unlock()
-	if !closed {
-		s.registrar.Open(s.ActivateToolIfDeferred)
-	}
-	if !closed && m.life.Err() != nil { // Close ran in the meantime
-		s.registrar.Close()
-	}
-}
-
-// closed releases the registry of s, if it has one.
-func (m *Manager) closed(s *Session) {
-	if s.registrar == nil {
-		return
-	}
-	m.mu.Lock()
-	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
-	m.mu.Unlock()
-	s.registrar.Close()
-}
-
-// Default returns the default session. It exists from [NewManager] to
-// [Manager.Close], and [Options.Registry] is its registry.
-func (m *Manager) Default() *Session { return m.def }
-
-// NewSession returns a session without active tools. opts may be nil. Close a
-// session that has a registry when the conversation is over; other sessions need
-// no Close. After [Manager.Close] the session is empty.
-func (m *Manager) NewSession(opts *SessionOptions) *Session {
-	return m.scope.newSession(nil, nil, "", opts)
 }

@@ -1,20 +1,10 @@
 package mcphybrid
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
@@ -113,158 +103,6 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 		return m.receive(ctx, src, list)
 	})
 	return src
-}
-
-func (m *Manager) upstreamConfig(src *source) upstream.Config {
-	cfg, log := &src.cfg, m.opts.Logger
-	var sources []upstream.HeaderSource
-	if cfg.HeaderFunc != nil {
-		sources = append(sources, func(ctx context.Context, _ http.Header, _ *upstream.Refusal) (http.Header, error) {
-			return foreign.Detached(ctx, "ServerConfig.HeaderFunc", func() (http.Header, error) { return cfg.HeaderFunc(ctx) })
-		})
-	}
-	to := upstream.Config{
-		Name: cfg.Name, Command: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir,
-		URL: cfg.URL, SSE: cfg.SSE, Headers: cfg.Headers, HeadersHelper: cfg.HeadersHelper, HeaderSources: sources, HTTPClient: cfg.HTTPClient, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
-		User: m.owner.user, Ask: m.opts.Ask, LogLevel: cfg.LogLevel, OnNotification: cfg.OnNotification, Log: log,
-	}
-	if u, err := url.Parse(cfg.URL); err == nil && cfg.URL != "" {
-		if cfg.OAuth != nil {
-			to.Secrets = append(slices.Clip(to.Secrets), cfg.OAuth.ClientSecret)
-		}
-		src.account = m.account(cfg)
-		to.Account, to.Unauthorized = src.account, func(scopes []string) error {
-			return &AuthorizationError{cfg.Name, u.Scheme + "://" + u.Host, scopes}
-		}
-	}
-	return to
-}
-
-// account returns the account of the Manager's user at a server.
-func (m *Manager) account(cfg *ServerConfig) *login.Account {
-	sum := sha256.Sum256([]byte(cfg.URL))
-	to := login.Config{
-		URL: cfg.URL, Key: fmt.Sprintf("%s/%s/%x", url.PathEscape(m.user.id), url.PathEscape(cfg.Name), sum[:8]),
-		Store: m.opts.TokenStore, HTTP: upstream.Transport(cfg.HTTPClient), Log: m.opts.Logger,
-	}
-	if cfg.OAuth != nil {
-		to.Settings = login.Settings(*cfg.OAuth)
-	}
-	return login.New(to)
-}
-
-func (src *source) upstreamLimits(o *Options) upstream.Limits {
-	return upstream.Limits{
-		StartTimeout: cmp.Or(max(src.cfg.StartTimeout, 0), o.Limits.StartTimeout), CallTimeout: cmp.Or(max(src.cfg.CallTimeout, 0), o.Limits.CallTimeout),
-		MaxMessage: o.Limits.MaxMessage, MaxDefinition: o.Limits.MaxDefinition, MaxListing: o.Limits.MaxListing,
-		MaxTools: o.Limits.MaxTools, MaxPages: o.Limits.MaxPages, MaxUnasked: o.Limits.MaxUnasked, MaxTimeouts: o.Limits.MaxTimeouts,
-		Reconnect: o.Limits.Reconnect, Refresh: o.Limits.Refresh, Idle: o.Limits.IdleTimeout,
-	}
-}
-
-// AddTools adds tools that need no connection. Their handlers run in this process,
-// on the goroutine of the call. They must heed their context, which ends after
-// [ServerLimits.CallTimeout]. A tool without a handler can be found but not called.
-//
-// name takes the place of a server's name: it must not be empty. The tools come
-// last in registration order, in the order given. You can add more tools under the
-// same name later: they follow the earlier ones.
-//
-// If AddTools returns an error, it has added nothing. The error is [ErrDuplicate]
-// if a server has that name or name already has a tool with the same name.
-func (m *Manager) AddTools(name string, tools ...mcpserver.ServerTool) error {
-	return prefixed(m.addTools(name, tools), "tools of %q: ", name)
-}
-
-func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
-	if name == "" {
-		return errors.New("the name is empty")
-	}
-	var defs []*definition
-	var problems []error
-	for i, t := range tools {
-		d, err := m.localDefinition(name, t)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("tool %d: %w", i, err))
-			continue
-		}
-		defs = append(defs, d)
-	}
-	if problems != nil {
-		return errors.Join(problems...)
-	}
-	if _, err := m.loadCache(); err != nil {
-		return err
-	}
-	if err := m.weigh(m.life, defs); err != nil {
-		if m.life.Err() != nil {
-			return ErrClosed
-		}
-		return err
-	}
-	return m.change(func() error {
-		src := cmp.Or(m.find(name), &source{name: name})
-		if src.server != nil {
-			return ErrDuplicate
-		}
-		all := slices.Concat(src.defs, defs)
-		names := make(map[string]bool, len(all))
-		for _, d := range all {
-			if names[d.Own] {
-				return fmt.Errorf("tool %q: %w", d.Own, ErrDuplicate)
-			}
-			names[d.Own] = true
-		}
-		if err := src.claimNames(m.names); err != nil {
-			return err
-		}
-		for _, d := range defs {
-			if err := src.nameTool(m.names, d); err != nil {
-				return fmt.Errorf("tool %q: %w", d.Own, err)
-			}
-		}
-		src.defs = all
-		m.putSource(src)
-		return nil
-	})
-}
-
-func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*definition, error) {
-	raw, err := json.Marshal(t.Tool)
-	if err != nil {
-		return nil, err
-	}
-	d, err := parseDefinition(server, raw, m.opts.Limits.MaxDefinition)
-	if err != nil {
-		return nil, err
-	}
-	d.call = callHandler(t.Handler, d.Own, m.opts.Limits.CallTimeout)
-	return d, nil
-}
-
-// callHandler returns a function that calls handler within the timeout. A panic of
-// the handler becomes an error of that call.
-func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Duration) func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
-	return func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-		return foreign.Within(ctx, timeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
-			var r mcp.CallToolRequest
-			r.Params.Name = name
-			r.Params.RawArguments = args
-			if err := json.Unmarshal(args, &r.Params.Arguments); err != nil {
-				return nil, err
-			}
-			if handler == nil {
-				return nil, errors.New("the tool has no handler")
-			}
-			return foreign.Call("the handler", func() (*mcp.CallToolResult, error) {
-				result, err := handler(ctx, r)
-				if err == nil && result == nil {
-					err = errors.New("the handler returned no result")
-				}
-				return result, err
-			})
-		})
-	}
 }
 
 // serverTools returns what catalogs take of src. It is old, what they took before, if that

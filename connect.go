@@ -1,0 +1,62 @@
+package mcphybrid
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
+)
+
+func (m *Manager) upstreamConfig(src *source) upstream.Config {
+	cfg, log := &src.cfg, m.opts.Logger
+	var sources []upstream.HeaderSource
+	if cfg.HeaderFunc != nil {
+		sources = append(sources, func(ctx context.Context, _ http.Header, _ *upstream.Refusal) (http.Header, error) {
+			return foreign.Detached(ctx, "ServerConfig.HeaderFunc", func() (http.Header, error) { return cfg.HeaderFunc(ctx) })
+		})
+	}
+	to := upstream.Config{
+		Name: cfg.Name, Command: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir,
+		URL: cfg.URL, SSE: cfg.SSE, Headers: cfg.Headers, HeadersHelper: cfg.HeadersHelper, HeaderSources: sources, HTTPClient: cfg.HTTPClient, Secrets: cfg.secrets, InProcess: cfg.InProcess, Invalid: src.invalid,
+		User: m.owner.user, Ask: m.opts.Ask, LogLevel: cfg.LogLevel, OnNotification: cfg.OnNotification, Log: log,
+	}
+	if u, err := url.Parse(cfg.URL); err == nil && cfg.URL != "" {
+		if cfg.OAuth != nil {
+			to.Secrets = append(slices.Clip(to.Secrets), cfg.OAuth.ClientSecret)
+		}
+		src.account = m.account(cfg)
+		to.Account, to.Unauthorized = src.account, func(scopes []string) error {
+			return &AuthorizationError{cfg.Name, u.Scheme + "://" + u.Host, scopes}
+		}
+	}
+	return to
+}
+
+// account returns the account of the Manager's user at a server.
+func (m *Manager) account(cfg *ServerConfig) *login.Account {
+	sum := sha256.Sum256([]byte(cfg.URL))
+	to := login.Config{
+		URL: cfg.URL, Key: fmt.Sprintf("%s/%s/%x", url.PathEscape(m.user.id), url.PathEscape(cfg.Name), sum[:8]),
+		Store: m.opts.TokenStore, HTTP: upstream.Transport(cfg.HTTPClient), Log: m.opts.Logger,
+	}
+	if cfg.OAuth != nil {
+		to.Settings = login.Settings(*cfg.OAuth)
+	}
+	return login.New(to)
+}
+
+func (src *source) upstreamLimits(o *Options) upstream.Limits {
+	return upstream.Limits{
+		StartTimeout: cmp.Or(max(src.cfg.StartTimeout, 0), o.Limits.StartTimeout), CallTimeout: cmp.Or(max(src.cfg.CallTimeout, 0), o.Limits.CallTimeout),
+		MaxMessage: o.Limits.MaxMessage, MaxDefinition: o.Limits.MaxDefinition, MaxListing: o.Limits.MaxListing,
+		MaxTools: o.Limits.MaxTools, MaxPages: o.Limits.MaxPages, MaxUnasked: o.Limits.MaxUnasked, MaxTimeouts: o.Limits.MaxTimeouts,
+		Reconnect: o.Limits.Reconnect, Refresh: o.Limits.Refresh, Idle: o.Limits.IdleTimeout,
+	}
+}

@@ -1,0 +1,264 @@
+package mcphybrid
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/words"
+	"github.com/mcphybrid/mcphybrid/search"
+)
+
+// appendNew appends to list the items that belong there and are missing.
+func (v *view) appendNew(list []listItem) []listItem {
+	if !v.begun && v.empty() && v.disclosure != ByBridge && !v.loads && !v.hasSkills() && !v.reads {
+		return list // nothing is fixed yet
+	}
+	tools := make(map[string]bool, len(list))
+	versions := make(map[string]int)
+	summaries := make(map[string]bool)
+	var metas metaSet
+	servers := make(map[string]bool)
+	for _, e := range list {
+		switch {
+		case e.slot == asRemoved:
+			tools[e.tool.name] = !v.removes // where the model still has it, it gets no other
+		case e.isTool():
+			tools[e.tool.name] = true
+			versions[e.tool.name]++
+		case e.isMeta():
+			metas[e.meta] = true
+		case e.section == summaryLines && e.tool != nil:
+			summaries[e.tool.name] = true
+		}
+		if e.section == searchText {
+			for _, o := range e.offer.servers {
+				servers[o.Server] = true
+			}
+		}
+	}
+	var fresh []listItem
+	add := func(t *BridgeTool, at slot, in section) {
+		if !tools[t.name] && !v.fixed && versions[t.name] < maxVersions {
+			tools[t.name] = true
+			fresh = append(fresh, listItem{slot: at, section: in, tool: t})
+		}
+	}
+	if v.removes {
+		for _, e := range remaining(list) {
+			if e.isTool() && v.left(e.tool) {
+				fresh = append(fresh, listItem{slot: asRemoved, tool: e.tool})
+				delete(tools, e.tool.name)
+			}
+		}
+	}
+	if list == nil && !v.fixed {
+		fresh = v.appendGuide(fresh)
+	}
+	in := plainTool
+	if v.policy.listInline {
+		in = inlineLines
+	}
+	for _, t := range v.inline {
+		add(t, asTool, in)
+	}
+	fresh = v.fitLines(fresh, list, inlineLines)
+	searching := metas[metaSearch]
+	for kind := range metaKinds {
+		if metas[kind] || !v.offers(kind) {
+			continue
+		}
+		e := listItem{slot: asMeta, meta: kind}
+		switch {
+		case v.fixed && (!metas[metaCall] || kind == metaSearch):
+			continue
+		case v.fixed:
+			e.slot, e.section = notListed, callableText
+		case kind == metaSearch:
+			e.section, e.offer = searchText, v.searchOffer(servers)
+		}
+		fresh = append(fresh, e)
+	}
+	if searching {
+		if o := v.searchOffer(servers); len(o.servers) > 0 {
+			fresh = append(fresh, listItem{section: searchText, offer: o})
+		}
+	}
+	if v.summarized && (searching || !v.fixed && v.offers(metaSearch)) {
+		var lines []listItem
+		left := v.growth(list, func(e listItem) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
+		for t, st := range v.each() {
+			if st == summarized && !summaries[t.name] && !tools[t.name] && left.take(t.origin()) {
+				lines = append(lines, listItem{section: summaryLines, tool: t})
+			}
+		}
+		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), summaryLines)...)
+	}
+	if o := v.newSkills(list); o != nil && (!v.fixed || metas[metaSkillLoad] || metas[metaCall]) {
+		fresh = append(fresh, listItem{section: skillText, offer: &itemOffer{skills: o}})
+	}
+	if v.disclosure == ByProvider && !v.begun && !v.loads {
+		left := v.growth(slices.Concat(list, fresh), listItem.isTool, func(st standing) bool { return st != hidden })
+		for t, p := range v.each() {
+			if p.Searchable() && !tools[t.name] && left.take(t.origin()) {
+				add(t, asDeferred, noSection)
+			}
+		}
+	}
+	if v.disclosure != ByBridge {
+		for _, t := range v.active {
+			add(t, asTool, noSection)
+		}
+	}
+	if fresh == nil {
+		return list
+	}
+	return slices.Concat(list, fresh) // without spare capacity: there are many sessions
+}
+
+// maxVersions is how often one name can be in a list, if its tool is taken back and comes
+// again: a server must not fill a conversation by that.
+const maxVersions = 4
+
+// left reports whether a tool of the list has left the catalog, and not only because its
+// server is not here.
+func (v *view) left(t *BridgeTool) bool {
+	kept := v.kept[t.name]
+	return !isThere(t, v.catalogs) && !v.ended && !(kept != nil && kept.is(t) && !kept.removed)
+}
+
+// growth returns the room for more of the items in list that count, such as tools of
+// the standings now.
+func (v *view) growth(list []listItem, counts func(listItem) bool, now func(standing) bool) *listGrowth {
+	g := newListGrowth(v.policy.list)
+	for t, st := range v.each() {
+		if now(st) {
+			g.there(t.origin())
+		}
+	}
+	for _, e := range list {
+		if counts(e) {
+			g.take(e.tool.origin())
+		}
+	}
+	return g
+}
+
+// hasLine reports whether e is a line for one tool in the sections.
+func (e listItem) hasLine() bool {
+	return e.tool != nil && (e.section == inlineLines || e.section == summaryLines)
+}
+
+// minGuided is from how many tokens of inline definitions on the sections have
+// [words.Guide], which is then at most 3 % of them.
+const minGuided = 2_200
+
+// appendGuide appends what stands before the inline tools: the guide or, if they have
+// lines, an example made from the first one that suits.
+func (v *view) appendGuide(list []listItem) []listItem {
+	tokens := 0
+	for _, t := range v.inline {
+		if !v.policy.listInline {
+			if tokens += v.policy.tokens(t); tokens >= minGuided {
+				return append(list, listItem{section: guideText})
+			}
+		} else if _, ok := schema.ExampleOf(t.def.InputSchema); ok {
+			return append(list, listItem{section: exampleText, tool: t})
+		}
+	}
+	return list
+}
+
+// fitLines fits the lines of fresh into the token budget that list leaves. All tools
+// of fresh get full lines, or all get their names only. If the names are too long,
+// none gets a line, and fitLines appends counts per server.
+func (v *view) fitLines(fresh, list []listItem, in section) []listItem {
+	p := v.policy
+	lines := func(list []listItem, form lineForm) (tokens int) {
+		for _, e := range list {
+			if e.hasLine() {
+				tokens += p.lineTokens(e.tool, max(form, e.line))
+			}
+		}
+		return tokens
+	}
+	if p.maxListing == math.MaxInt {
+		return fresh
+	}
+	left := p.maxListing - lines(list, lineFull)
+	form := lineFull
+	for form < lineNone && lines(fresh, form) > left {
+		form++
+	}
+	counts, first := make(map[string]int), make(map[string]rules.Tool)
+	var servers []string
+	for i, e := range fresh {
+		if e.hasLine() {
+			fresh[i].line = form
+			if counts[e.tool.def.Server]++; counts[e.tool.def.Server] == 1 {
+				servers = append(servers, e.tool.def.Server)
+				first[e.tool.def.Server] = e.tool.def.names()
+			}
+		}
+	}
+	if form != lineNone || len(servers) == 0 {
+		return fresh
+	}
+	o := new(itemOffer)
+	for _, name := range servers {
+		o.servers = append(o.servers, saved.Server{Server: name, Tools: counts[name], Tool: first[name]})
+	}
+	return append(fresh, listItem{section: in, offer: o})
+}
+
+// searchOffer returns the servers that have deferred tools, in registration order:
+// how many tools and what they are about. It omits the servers in known.
+func (v *view) searchOffer(known map[string]bool) *itemOffer {
+	mine := make(map[string]*search.Subject) // of the user's servers, which may have names of the system's
+	if len(v.catalogs) > 1 {
+		for _, t := range v.own().tools {
+			mine[t.def.Server] = &search.Subject{Server: t.def.Server}
+		}
+	}
+	o, at := words.Servers{}, make(map[string]int) // where those are in o
+	for i, c := range v.catalogs {
+		first := 0
+		for _, server := range c.list.servers {
+			if server == nil {
+				continue
+			}
+			var found []*BridgeTool
+			for j, t := range server.tools {
+				if v.standingOf(t, v.verdicts[i].at(first+j).standing).Searchable() {
+					found = append(found, t)
+				}
+			}
+			first += len(server.tools)
+			if len(found) == 0 || known[found[0].def.Server] {
+				continue
+			}
+			offer := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.names()}
+			subject := mine[offer.Server]
+			if subject == nil && len(found) == len(server.tools) {
+				offer.About = server.about()
+				o = append(o, offer)
+				continue
+			}
+			subject = cmp.Or(subject, &search.Subject{Server: offer.Server})
+			for _, t := range found {
+				subject.Add(t.def.Own)
+			}
+			offer.About = subject.String()
+			if i, ok := at[offer.Server]; ok {
+				o[i].Tools, o[i].About = o[i].Tools+offer.Tools, offer.About
+				continue
+			}
+			at[offer.Server] = len(o)
+			o = append(o, offer)
+		}
+	}
+	return &itemOffer{servers: o}
+}

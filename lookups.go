@@ -1,0 +1,63 @@
+package mcphybrid
+
+import (
+	"context"
+
+	"github.com/mcphybrid/mcphybrid/internal/hints"
+)
+
+// RefreshHints looks up the hints of all tools again. It returns when the new
+// hints are in the catalog, so that sessions search and show them. Without an
+// [Options.Enricher] it does nothing. The Enricher must not call it.
+//
+// If lookups fail, the error says how many and gives the reason of one. Those tools
+// keep their previous hints. If ctx ends first, RefreshHints returns its error, and
+// the lookups go on.
+func (m *Manager) RefreshHints(ctx context.Context) error {
+	return prefixed(m.refreshHints(ctx), "hints: ")
+}
+
+func (m *Manager) refreshHints(ctx context.Context) error {
+	if m.lookups == nil {
+		return nil
+	}
+	m.mu.Lock()
+	if m.life.Err() != nil {
+		m.mu.Unlock()
+		return ErrClosed
+	}
+	m.lookups.Changed()
+	m.mu.Unlock()
+	return m.lookups.Refresh(ctx)
+}
+
+// newLookups returns what looks up the hints of the tools, or nil without an
+// Enricher.
+func (m *Manager) newLookups() *hints.Lookups {
+	e := m.opts.Enricher
+	if _, none := e.(NopEnricher); none || e == nil {
+		return nil
+	}
+	return &hints.Lookups{
+		Look: func(ctx context.Context, t hints.Tool) (hints.Hints, bool, error) {
+			d := t.(*definition)
+			h, ok, err := e.LookupHints(ctx, &BridgeTool{name: d.registered, def: d, owner: m.owner})
+			return hints.Hints(h), ok, err
+		},
+		Timeout: m.opts.EnrichTimeout,
+		Tools:   m.hintable,
+		Publish: func() { _ = m.change(func() error { return nil }) }, // fails only if the Manager is closed
+		Log:     m.opts.Logger,
+		Life:    m.life, Ended: ErrClosed, Run: m.starting.Go,
+	}
+}
+
+// hintable returns the current tools, of which hints are looked up.
+func (m *Manager) hintable() []hints.Tool {
+	tools := m.cur.Load().tools
+	list := make([]hints.Tool, len(tools))
+	for i, t := range tools {
+		list[i] = t.def
+	}
+	return list
+}

@@ -1,0 +1,113 @@
+package mcphybrid
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+)
+
+// A partitionSet holds the partitions of one version of the catalogs and the
+// policy.
+type partitionSet struct {
+	catalogs []*catalog
+	policy   *policy
+
+	mu    sync.Mutex
+	byKey map[partitionKey]*lazyPartition
+}
+
+// most returns how many partitions the set has at most.
+func (set *partitionSet) most() int {
+	tools := 1
+	for _, c := range set.catalogs {
+		tools += len(c.tools)
+	}
+	return max(maxPromptPrefixes, min(maxPartitions, maxVerdicts/tools))
+}
+
+// A partitionKey identifies a partition in its set. The intent has a field of its
+// own: it can be any text, and joined with the rights it could look like others.
+type partitionKey struct {
+	intent, rights string
+	inlineUsed     inlineUse
+	nameOwners     [sha256.Size]byte
+}
+
+type lazyPartition struct {
+	once sync.Once
+	partition
+}
+
+// current reports whether sel was made from the newest catalogs and policy.
+func (s *scope) current(sel *partition) bool {
+	if sel == nil || sel.policy != s.policy.Load() || sel.own() != s.cur.Load() {
+		return false
+	}
+	return s.below == nil || sel.catalogs[0] == s.below.cur.Load()
+}
+
+// forgetPartitions drops the kept partitions, and with them their catalogs.
+func (s *scope) forgetPartitions() {
+	s.partitioning.Lock()
+	defer s.partitioning.Unlock()
+	s.partitioned = nil
+}
+
+// partition returns what a session with these rights and this intent sees now.
+// since returns what the session brings along from before.
+func (s *scope) partition(r rules.Rights, intent string, since func([]*catalog) carryOver) *partition {
+	s.partitioning.Lock()
+	if old := s.partitioned; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {
+		s.partitioned = &partitionSet{catalogs: s.catalogs(), policy: s.policy.Load(), byKey: make(map[partitionKey]*lazyPartition)}
+	}
+	all := s.partitioned
+	s.partitioning.Unlock()
+
+	before := since(all.catalogs)
+	key := partitionKey{intent: intent, inlineUsed: before.inlineUsed, nameOwners: before.key()}
+	if len(r) > 0 {
+		key.rights = fmt.Sprintf("%q", r)
+	}
+	all.mu.Lock()
+	sel := all.byKey[key]
+	if sel == nil {
+		if len(all.byKey) >= all.most() {
+			for other := range all.byKey { // any one makes room
+				delete(all.byKey, other)
+				break
+			}
+		}
+		sel = new(lazyPartition)
+		all.byKey[key] = sel
+	}
+	all.mu.Unlock()
+	sel.once.Do(func() {
+		sel.id = s.partitions.Add(1)
+		sel.catalogs, sel.policy, sel.rights, sel.intent, sel.carryOver = all.catalogs, all.policy, r, intent, before
+		sel.indexer = s.indexer
+		for _, c := range sel.catalogs {
+			sel.ended = sel.ended || c.ended
+		}
+		sel.decide()
+		sel.reads = sel.resources(s).Reads()
+	})
+	return &sel.partition
+}
+
+// searchable yields the tools of c, and whether a session without restrictions searches for
+// them.
+func (s *scope) searchable(c *catalog) iter.Seq2[*BridgeTool, bool] {
+	p := &partition{catalogs: []*catalog{c}, policy: s.policy.Load(), rights: rules.Rights{}.And(s.metaAccess)}
+	p.decide()
+	return func(yield func(*BridgeTool, bool) bool) {
+		for t, st := range p.each() {
+			if !yield(t, st.Searchable()) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package mcphybrid
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// Problems returns the problems that do not keep the Manager from working. First
+// come those of tools, in registration order: unusable definitions, changed
+// definitions (see [ChangedError]), name collisions (see [CollisionError]) and
+// needs that can't be met. Then come those of skills, in the order of the skills, and
+// the patterns in the options and rules that match no tool, unless it may be of a
+// server that has not listed its tools yet. It returns nil if there are none.
+func (m *Manager) Problems() []error {
+	return slices.Concat(m.cur.Load().problems, m.skillProblems(), m.idlePatterns())
+}
+
+// skillProblems returns an error for each rejected skill, and one for each skill
+// that names missing tools. While a server has not listed its tools yet, it omits
+// the latter: the tools may be of that server.
+func (m *Manager) skillProblems() []error {
+	v := m.def.view()
+	problems := slices.Clone(v.skills.problems)
+	m.mu.Lock()
+	waiting := slices.ContainsFunc(m.sources, func(src *source) bool {
+		return src.server != nil && src.listedAt.IsZero()
+	})
+	m.mu.Unlock()
+	if waiting {
+		return problems
+	}
+	for _, sk := range v.skills.list {
+		if _, missing := v.toolsOf(sk); len(missing) > 0 {
+			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: skill %q names missing tools: %s", sk.Name, text.Names(missing))))
+		}
+	}
+	return problems
+}
+
+// idlePatterns returns an error for each pattern of the options, or of the rules that
+// hold now, that matches no tool.
+func (m *Manager) idlePatterns() []error {
+	if m.system != nil {
+		return m.user.access.Idle(m.known(), "UserOptions.Access")
+	}
+	set := m.policy.Load().rules
+	if rules.Access(m.opts.Access).Empty() && len(m.opts.Pins) == 0 && len(set.Rules) == 0 {
+		return nil // which most Managers have, and known takes all tools
+	}
+	k := m.known()
+	idle := append(m.opts.Access.idle(k, "Options.Access"), k.Idle("Options.Pins", m.opts.Pins, rules.Tool.MatchesAny)...)
+	for _, r := range set.Rules {
+		matches := rules.Tool.MatchesAny
+		if r.Action == rules.Exclude {
+			matches = rules.Tool.Forbidden
+		}
+		idle = append(idle, k.Idle(fmt.Sprintf("rule %q", r.Name), r.Patterns, matches)...)
+	}
+	return idle
+}
+
+func (m *Manager) logIdlePatterns() {
+	for _, err := range m.idlePatterns() {
+		m.opts.Logger.Warn(err.Error())
+	}
+}

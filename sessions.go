@@ -1,0 +1,197 @@
+package mcphybrid
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
+)
+
+// Default returns the default session. It exists from [NewManager] to
+// [Manager.Close], and [Options.Registry] is its registry.
+func (m *Manager) Default() *Session { return m.def }
+
+// NewSession returns a session without active tools. opts may be nil. Close a
+// session that has a registry when the conversation is over; other sessions need
+// no Close. After [Manager.Close] the session is empty.
+func (m *Manager) NewSession(opts *SessionOptions) *Session {
+	return m.scope.newSession(nil, nil, "", opts)
+}
+
+// began keeps the registry of s, if it has one, up to date from now on.
+func (m *Manager) began(s *Session) {
+	if s.registrar != nil {
+		m.attach(s)
+	}
+	if r := m.recorder.Load(); r != nil && m.def != nil { // else s will be the default session
+		r.record(Event{Session: s})
+	}
+}
+
+// attach keeps the registry of s up to date until the session or the Manager ends.
+func (m *Manager) attach(s *Session) {
+	m.mu.Lock()
+	closed := m.life.Err() != nil
+	if !closed {
+		m.attached = append(m.attached, s)
+	}
+	m.mu.Unlock()
+	if !closed {
+		s.registrar.Open(s.ActivateToolIfDeferred)
+	}
+	if !closed && m.life.Err() != nil { // Close ran in the meantime
+		s.registrar.Close()
+	}
+}
+
+// closed releases the registry of s, if it has one.
+func (m *Manager) closed(s *Session) {
+	if s.registrar == nil {
+		return
+	}
+	m.mu.Lock()
+	m.attached = slices.DeleteFunc(m.attached, func(other *Session) bool { return other == s })
+	m.mu.Unlock()
+	s.registrar.Close()
+}
+
+// known returns what can be said of the tools that patterns are about: those of all
+// servers, whether or not the options permit them, and the meta tools.
+func (m *Manager) known() (k rules.Known) {
+	if m.system != nil {
+		k = m.system.known()
+	} else {
+		for _, name := range metaNames {
+			k.Tools = append(k.Tools, rules.Tool{Name: name})
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, src := range m.sources {
+		defs := src.listed
+		if src.server == nil {
+			defs = src.defs
+		} else if src.listedAt.IsZero() {
+			k.Missing = append(k.Missing, rules.Tool{Name: src.claim.Start(), Server: src.name})
+		}
+		for _, d := range defs {
+			k.Tools = append(k.Tools, d.names())
+		}
+		for _, o := range src.offers {
+			k.Tools = append(k.Tools, o.Entry.Names)
+		}
+	}
+	return k
+}
+
+// connecting returns what patterns see of the tool with that registered name, if it
+// would belong to a server that is still connecting.
+func (m *Manager) connecting(tool string) (rules.Tool, bool) {
+	for _, src := range m.connectingSources() {
+		if own, ok := src.claim.Own(tool); ok {
+			return rules.Tool{Name: tool, Server: src.name, Own: own}, true
+		}
+	}
+	return rules.Tool{}, false
+}
+
+// unlistedServerOf returns the owner of the server to which the unknown tool with that registered
+// name would belong, if it is not connecting and has never listed its tools, or nil; and
+// what patterns see of the tool.
+func (m *Manager) unlistedServerOf(tool string) (*owner, rules.Tool) {
+	m.mu.Lock()
+	for _, src := range m.sources {
+		if own, ok := src.claim.Own(tool); ok && src.server != nil && src.begun && src.listedAt.IsZero() && src.server.Status().State != upstream.Connecting {
+			m.mu.Unlock()
+			return m.owner, rules.Tool{Name: tool, Server: src.name, Own: own}
+		}
+	}
+	m.mu.Unlock()
+	if m.system != nil {
+		return m.system.unlistedServerOf(tool)
+	}
+	return nil, rules.Tool{}
+}
+
+// connectingServers returns the names of the servers that are still connecting, in
+// registration order and each once. It omits servers of which r permits no tool.
+func (m *Manager) connectingServers(r rules.Rights) (names []string) {
+	for _, src := range m.connectingSources() {
+		if r.Permit(src.anyTool()) && !slices.Contains(names, src.name) {
+			names = append(names, src.name)
+		}
+	}
+	return names
+}
+
+// connectingSources returns the sources that are still connecting, in registration
+// order. A user's Manager returns those of its system first.
+func (m *Manager) connectingSources() []*source {
+	var sources []*source
+	if m.system != nil {
+		sources = m.system.connectingSources()
+	}
+	m.mu.Lock()
+	sources = append(sources, m.sources...)
+	m.mu.Unlock()
+	return slices.DeleteFunc(sources, func(src *source) bool {
+		return src.server == nil || src.server.Status().State != upstream.Connecting
+	})
+}
+
+// status returns the status of an owner's server with that name.
+func (m *Manager) status(of *owner, name string) (st ServerStatus, ok bool) {
+	m, src := m.serverOf(of, name)
+	if src == nil {
+		return st, false
+	}
+	return m.statusOf(src), true
+}
+
+// serverOf returns the source of an owner's server with that name, or nil, and
+// the Manager that has it.
+func (m *Manager) serverOf(of *owner, name string) (*Manager, *source) {
+	if of != m.owner && m.system != nil {
+		m = m.system
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if src := m.find(name); src != nil && src.server != nil {
+		return m, src
+	}
+	return m, nil
+}
+
+func (m *Manager) server(of *owner, name string) (*upstream.Server, rules.Tool) {
+	_, src := m.serverOf(of, name)
+	if src == nil {
+		return nil, rules.Tool{}
+	}
+	return src.server, src.subjectOf("")
+}
+
+func (m *Manager) permits(of *owner, t rules.Tool) bool {
+	_, src := m.serverOf(of, t.Server)
+	return src == nil || src.cfg.Tools.permitsOwn(t)
+}
+
+func (m *Manager) trusted(of *owner, d *definition, refresh bool) bool {
+	m, _ = m.serverOf(of, d.Server)
+	if refresh {
+		if err := m.RefreshTrust(); err != nil {
+			m.opts.Logger.Warn(err.Error())
+		}
+	}
+	return m.trust.Knew(d.Server, &d.Trusted)
+}
+
+func (m *Manager) connectServer(ctx context.Context, of *owner, server string) (there bool, err error) {
+	_, src := m.serverOf(of, server)
+	if src == nil {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.opts.Limits.CallTimeout)
+	defer cancel()
+	return true, src.server.Connect(ctx)
+}
