@@ -65,7 +65,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	readOnly := slices.ContainsFunc(answer.Tools, func(t words.FoundTool) bool { return t.ReadOnly })
 	answer.Message = words.Search{
 		Found: len(found), ReadOnly: readOnly, ByBridge: v.disclosure == ByBridge, ByProvider: v.disclosure == ByProvider && !v.loads, Client: v.client,
-		Keywords: v.hasTerms(query), Callable: callable, Without: namesOf(without), Connecting: s.scope.keeper.connectingServers(v.rights),
+		Keywords: v.hasTerms(query), Callable: callable, Without: namesOf(without), Connecting: s.scope.manager.connectingServers(v.rights),
 	}.Message()
 	text := text.JSON(answer)
 	s.countSearch(len(found))

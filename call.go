@@ -86,7 +86,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	t, err := s.find(v, name)
 	if errors.Is(err, ErrUnknownTool) {
 		if of, away := s.awayTool(v, name); of != nil {
-			if there, down := s.scope.keeper.connectServer(ctx, of, away.Server); down != nil {
+			if there, down := s.scope.manager.connectServer(ctx, of, away.Server); down != nil {
 				err = upstream.About(down, "tool", away.Own, away.Server)
 			} else if there {
 				v = s.view()
@@ -124,8 +124,8 @@ func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
 	if kept := v.kept[name]; kept != nil {
 		return kept.owner, kept.def.names()
 	}
-	of, t = s.scope.keeper.unlistedServerOf(name)
-	if of == nil || !v.rights.Permit(t) || !s.scope.opts.Access.permits(t) || !s.scope.keeper.permits(of, t) {
+	of, t = s.scope.manager.unlistedServerOf(name)
+	if of == nil || !v.rights.Permit(t) || !s.scope.opts.Access.permits(t) || !s.scope.manager.permits(of, t) {
 		return nil, t
 	}
 	return of, t
@@ -139,7 +139,7 @@ func (s *Session) textRefused(v *view, name string, err error) string {
 	}
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
-		if st, ok := s.scope.keeper.status(t.owner, t.def.Server); ok && st.State == StateDown {
+		if st, ok := s.scope.manager.status(t.owner, t.def.Server); ok && st.State == StateDown {
 			since = st.Since
 		}
 	}
@@ -169,7 +169,7 @@ func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 		}
 		return nil, held
 	}
-	connecting, isConnecting := s.scope.keeper.connecting(name)
+	connecting, isConnecting := s.scope.manager.connecting(name)
 	removed, left := v.removed(name)
 	if left && !v.rights.Permit(*removed.subject) || isConnecting && !v.rights.Permit(connecting) {
 		return nil, &permissionError{name: name}
@@ -180,7 +180,7 @@ func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 		return nil, unknown
 	}
 	if kept != nil {
-		if _, there := s.scope.keeper.status(kept.owner, kept.def.Server); !there {
+		if _, there := s.scope.manager.status(kept.owner, kept.def.Server); !there {
 			unknown.Away = kept.def.Server
 			return nil, unknown
 		}

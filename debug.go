@@ -43,7 +43,7 @@ func (m *Manager) Snapshot(session int) (*Snapshot, error) {
 		return nil, prefixed(err, "")
 	}
 	s.Session = s.double()
-	managers := slices.Compact([]*Manager{m, s.scope.keeper.(*Manager)})
+	managers := slices.Compact([]*Manager{m, s.scope.manager.(*Manager)})
 	snap := &Snapshot{Closed: m.life.Err() != nil, m: m, session: s, eraser: m.eraser(), managers: managers}
 	snap.User = snap.Text(m.user.id)
 	return snap, nil

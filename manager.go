@@ -92,7 +92,7 @@ func NewManager(opts *Options) *Manager {
 // begin sets up the rest of a Manager whose options are set. The Manager ends
 // when ctx does, if not before.
 func (m *Manager) begin(ctx context.Context) {
-	m.keeper = m
+	m.manager = m
 	m.changed = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
 	m.usage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)

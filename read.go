@@ -28,13 +28,13 @@ func (s *partition) resources(sc *scope) *resources.View {
 		return nil
 	}}
 	v.BarURI = func(of any, t rules.Tool) error {
-		if !sc.opts.Access.permits(t) || !sc.keeper.permits(of.(*owner), t) {
+		if !sc.opts.Access.permits(t) || !sc.manager.permits(of.(*owner), t) {
 			return ErrNotPermitted
 		}
 		return v.Bar(t)
 	}
 	v.Server = func(p resources.Place) (rules.Tool, bool) {
-		to, names := sc.keeper.server(p.Of.(*owner), p.Server)
+		to, names := sc.manager.server(p.Of.(*owner), p.Server)
 		return names, to != nil
 	}
 	for _, c := range slices.Backward(s.catalogs) { // the user's come first
@@ -154,7 +154,7 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 	at, err := v.resources(s.scope).Locate(ctx, kind, server, id, links)
 	of, _ := at.Of.(*owner)
 	from = origin{of, at.Server}
-	if to, _ := s.scope.keeper.server(from.of, from.server); err == nil && to != nil { // else it was removed just now
+	if to, _ := s.scope.manager.server(from.of, from.server); err == nil && to != nil { // else it was removed just now
 		bar := func() error { // it may be held back by now
 			var err error
 			if now := s.view(); now.partition != v.partition {
@@ -173,7 +173,7 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 		}
 	} else if unknown := (&resources.Unknown{Server: server, ID: id}); err == nil || errors.As(err, &unknown) {
 		err = (*UnknownResourceError)(unknown)
-		if slices.Contains(s.scope.keeper.connectingServers(v.rights), server) {
+		if slices.Contains(s.scope.manager.connectingServers(v.rights), server) {
 			err = fmt.Errorf("%w; server %q is still connecting", err, server)
 		}
 	}
@@ -187,7 +187,7 @@ func (s *Session) link(from origin, contents []mcp.Content) {
 	if uris == nil {
 		return
 	}
-	if to, _ := s.scope.keeper.server(from.of, from.server); to == nil {
+	if to, _ := s.scope.manager.server(from.of, from.server); to == nil {
 		return
 	}
 	s.mu.Lock()

@@ -12,17 +12,20 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/usage"
 )
 
-// A scope is what the sessions share that see the same tools: those of the system,
-// or those of the system and one user. A [Manager] fills it. Sessions know
-// nothing of servers.
+// A scope is what sessions share that see the same tools: all sessions of the system, or
+// all of one user, who sees the system's tools and her own. It holds the options, the
+// current catalog and policy, and what was made of them.
+//
+// It is the part of a [Manager] that files of sessions may use, which are a layer below the
+// Manager's: see ARCHITECTURE.md. What they need a Manager for is in sessionManager.
 type scope struct {
 	opts    Options // fixed at creation
 	handler Handler // calls a tool, wrapped in the middleware of opts
 	indexer *indexer
-	owner   *owner // of its tools
-	below   *scope // the system's scope, if this is a user's; else nil
-	user    user   // zero if this is the system's scope
-	keeper  keeper // the Manager
+	owner   *owner         // of its tools
+	below   *scope         // the system's scope, if this is a user's; else nil
+	user    user           // zero if this is the system's scope
+	manager sessionManager // whose scope it is
 
 	metaAccess rules.Access   // denies the meta tools that opts deny
 	semantic   *semantic      // nil without [Options.Semantic]
@@ -52,9 +55,9 @@ type user struct {
 	most   map[*owner]int // limit of tools per owner in the answer to a search
 }
 
-// A keeper is the part of a Manager that sessions use. A session holds no lock of
-// its own when it calls a method.
-type keeper interface {
+// A sessionManager is what sessions ask of their [Manager], which alone knows servers. A
+// session holds no lock of its own when it calls a method.
+type sessionManager interface {
 	// began is called for each new session, and closed for each that is closed.
 	began(s *Session)
 	closed(s *Session)

@@ -165,7 +165,7 @@ func (sc *scope) newSession(inherited, skills rules.Rights, intent string, opts 
 	if o.Registry != nil {
 		s.registrar = registrar.New(hosted{o.Registry}, &registered{s}, sc.opts.Logger)
 	}
-	sc.keeper.began(s)
+	sc.manager.began(s)
 	return s
 }
 
@@ -193,7 +193,7 @@ func (s *Session) Close() {
 	s.closed, s.active, s.unavailable, s.overflow, s.used, s.shown, s.prefix, s.knownNames, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
 	s.mu.Unlock()
 	s.caller.End()
-	s.scope.keeper.closed(s)
+	s.scope.manager.closed(s)
 }
 
 // Problems returns an error for each entry that matches no tool in the session's
@@ -204,7 +204,7 @@ func (s *Session) Problems() (idle []error) {
 	if len(s.rights) == 0 {
 		return nil
 	}
-	k := s.scope.keeper.known()
+	k := s.scope.manager.known()
 	for _, a := range s.rights {
 		idle = append(idle, a.Idle(k, "Access")...)
 	}

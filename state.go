@@ -284,7 +284,7 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	name := func(d *definition) { d.Server, d.Own, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
 	name(kept.def)
 	held := r.v.quarantineOf(kept)
-	if !r.permits(t.Tool) || !sc.keeper.permits(kept.owner, t.Tool) || held != nil && !r.turns.begun {
+	if !r.permits(t.Tool) || !sc.manager.permits(kept.owner, t.Tool) || held != nil && !r.turns.begun {
 		r.report(t.Name)
 		return nil, nil
 	}
@@ -324,7 +324,7 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 // trusts reports whether a definition of a tool in quarantine was trusted once, here or by
 // another process.
 func (r *restorer) trusts(t *BridgeTool) bool {
-	k := r.s.scope.keeper
+	k := r.s.scope.manager
 	if k.trusted(t.owner, t.def, false) {
 		return true
 	}

@@ -216,7 +216,7 @@ type telling struct {
 func (s *Session) takeTurn(form *provider.Form, model string, at int) ([]listItem, telling, error) {
 	complete := true
 	if s.mayBeginBare() {
-		complete = len(s.scope.keeper.known().Missing) == 0
+		complete = len(s.scope.manager.known().Missing) == 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
