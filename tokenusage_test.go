@@ -298,7 +298,7 @@ func TestLossesOfASnapshot(t *testing.T) {
 		assert.LessOrEqual(t, len(l.Miss), 110)
 		assert.Contains(t, l.Miss, "xxx")
 	}
-	assert.Equal(t, mcphybrid.EventCacheLost, snap.Events()[0].Kind)
+	assert.Equal(t, string(mcphybrid.EventCacheLost), snap.Events()[0].Kind)
 }
 
 // Figures add up, whatever else happens in the session.
