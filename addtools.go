@@ -13,7 +13,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 // AddTools adds tools that need no connection. Their handlers run in this process,
@@ -103,7 +103,7 @@ func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*defin
 // the handler becomes an error of that call.
 func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Duration) func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 	return func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-		return foreign.Within(ctx, timeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
+		return hostcode.Within(ctx, timeout, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			var r mcp.CallToolRequest
 			r.Params.Name = name
 			r.Params.RawArguments = args
@@ -113,7 +113,7 @@ func callHandler(handler mcpserver.ToolHandlerFunc, name string, timeout time.Du
 			if handler == nil {
 				return nil, errors.New("the tool has no handler")
 			}
-			return foreign.Call("the handler", func() (*mcp.CallToolResult, error) {
+			return hostcode.Call("the handler", func() (*mcp.CallToolResult, error) {
 				result, err := handler(ctx, r)
 				if err == nil && result == nil {
 					err = errors.New("the handler returned no result")

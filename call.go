@@ -12,7 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -217,7 +217,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.
 	}
 	s.link(t.origin(), result.Content)
 	// The host's code may have made the result: its JSON is of the host's making too.
-	return foreign.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.truncate(result), nil })
+	return hostcode.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.truncate(result), nil })
 }
 
 // wrapped returns the handler that makes calls, wrapped in middleware.
@@ -231,7 +231,7 @@ func wrapped(middleware []Middleware) Handler {
 	for i, wrap := range slices.Backward(middleware) {
 		wrapped, what := wrap(handler), fmt.Sprintf("mcphybrid: Options.Middleware[%d]", i)
 		handler = func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
-			return foreign.Call(what, func() (*mcp.CallToolResult, error) { return wrapped(ctx, c) })
+			return hostcode.Call(what, func() (*mcp.CallToolResult, error) { return wrapped(ctx, c) })
 		}
 	}
 	return handler

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -76,7 +76,7 @@ func (m *Manager) tellResources() {
 		if m.life.Err() != nil {
 			return
 		}
-		_, _ = foreign.Detached(m.life, "Options.OnResources", func() (struct{}, error) {
+		_, _ = hostcode.Detached(m.life, "Options.OnResources", func() (struct{}, error) {
 			m.opts.OnResources(m.user.id)
 			return struct{}{}, nil
 		})

@@ -3,14 +3,14 @@ package mcphybrid
 import (
 	"context"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/guard"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 // guard keeps the host's code from ending the process: a panic in it becomes an error
 // or a log record.
 func (o *Options) guard() {
-	o.Logger = foreign.Logger(o.Logger)
+	o.Logger = hostcode.Logger(o.Logger)
 	o.Cache = guard.Document(o.Cache, "Options.Cache", guard.MaxCall)
 	o.TrustStore = guard.Document(o.TrustStore, "Options.TrustStore", guard.MaxCall)
 	o.StateParts = guard.Parts(o.StateParts, "Options.StateParts")
@@ -20,17 +20,17 @@ func (o *Options) guard() {
 		o.Usage = &u
 	}
 	if _, ours := o.Tokens.(quarterBytes); !ours {
-		o.Tokens = hostTokens{&foreign.Counter{What: "Options.Tokens", Of: o.Tokens.CountTokens, Estimate: quarterBytes{}.CountTokens, Log: o.Logger}}
+		o.Tokens = hostTokens{&hostcode.Counter{What: "Options.Tokens", Of: o.Tokens.CountTokens, Estimate: quarterBytes{}.CountTokens, Log: o.Logger}}
 	}
 	if tell := o.OnResources; tell != nil {
-		o.OnResources = func(user string) { foreign.Logged(o.Logger, "Options.OnResources", func() { tell(user) }) }
+		o.OnResources = func(user string) { hostcode.Logged(o.Logger, "Options.OnResources", func() { tell(user) }) }
 	}
 	if tell := o.OnRequest; tell != nil {
 		o.OnRequest = func(ctx context.Context, server string) {
-			foreign.Logged(o.Logger, "Options.OnRequest", func() { tell(ctx, server) })
+			hostcode.Logged(o.Logger, "Options.OnRequest", func() { tell(ctx, server) })
 		}
 	}
 	if tell := o.OnEvent; tell != nil {
-		o.OnEvent = func(e Event) { foreign.Logged(o.Logger, "Options.OnEvent", func() { tell(e) }) }
+		o.OnEvent = func(e Event) { hostcode.Logged(o.Logger, "Options.OnEvent", func() { tell(e) }) }
 	}
 }

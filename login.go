@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 // Login lets the user log in to a server of [Manager.Start] or [Manager.AddServer] by
@@ -25,7 +25,7 @@ func (m *Manager) Login(ctx context.Context, server string) error {
 		_ = src.server.Connect(ctx) // the refusal tells where to log in
 		open := m.opts.OpenURL
 		err = src.account.Login(ctx, func(ctx context.Context, url string) (string, error) {
-			return foreign.Call("Options.OpenURL", func() (string, error) {
+			return hostcode.Call("Options.OpenURL", func() (string, error) {
 				return open(ctx, LoginPage{m.user.id, server, url})
 			})
 		})

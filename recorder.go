@@ -6,8 +6,8 @@ import (
 	"time"
 	"weak"
 
-	"github.com/mcphybrid/mcphybrid/internal/erase"
 	"github.com/mcphybrid/mcphybrid/internal/history"
+	"github.com/mcphybrid/mcphybrid/internal/redact"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 )
@@ -64,7 +64,7 @@ func lossFor(l CacheLoss) snapshot.Loss {
 // hide hides the secrets of servers that are about to leave, in the events that concern
 // them: later, nobody knows the secrets.
 func (r *recorder) hide(secrets []string, concerns func(snapshot.Event) bool) {
-	eraser := erase.New(slices.Clone(secrets))
+	eraser := redact.New(slices.Clone(secrets))
 	for _, events := range []*history.Newest[snapshot.Event]{r.events, r.ofServers} {
 		events.Change(func(e snapshot.Event) snapshot.Event {
 			if concerns(e) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/snapshot"
@@ -52,7 +52,7 @@ func (m *Manager) followStatus(src *source) {
 // tellDetached tells the host of an event. Nobody waits for its code once ctx has ended:
 // the code may have closed the Manager or removed the server.
 func (m *Manager) tellDetached(ctx context.Context, e Event) {
-	_, _ = foreign.Detached(ctx, "Options.OnEvent", func() (struct{}, error) {
+	_, _ = hostcode.Detached(ctx, "Options.OnEvent", func() (struct{}, error) {
 		m.tell(e)
 		return struct{}{}, nil
 	})

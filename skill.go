@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
@@ -195,7 +195,7 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.opts.Limits.CallTimeout)
 		defer cancel()
-		if text, err = foreign.Detached(ctx, "its Load", func() (string, error) { return sk.Load(ctx) }); err != nil {
+		if text, err = hostcode.Detached(ctx, "its Load", func() (string, error) { return sk.Load(ctx) }); err != nil {
 			return "", err
 		}
 		return strings.ToValidUTF8(text, "\ufffd"), checkSkillBody(text)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/erase"
+	"github.com/mcphybrid/mcphybrid/internal/redact"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/scan"
@@ -35,7 +35,7 @@ type snapshotOf struct {
 	m       *Manager
 	ended   bool
 	session liveSession // a copy
-	eraser  *erase.Eraser
+	eraser  *redact.Redactor
 
 	managers []*Manager // m, and that of the user whose session it is
 }
@@ -60,7 +60,7 @@ func (s *Session) double() *Session {
 
 // eraser returns an eraser for the secrets of all servers: one server may repeat
 // the secrets of another.
-func (m *Manager) eraser() *erase.Eraser { return erase.New(m.secretValues()) }
+func (m *Manager) eraser() *redact.Redactor { return redact.New(m.secretValues()) }
 
 // secretValues returns the secrets of all servers, those of users included. A user's
 // Manager includes only those of its system, whose tools the user sees.
@@ -173,7 +173,7 @@ func (s *snapshotOf) serversOf(m *Manager, figures map[string]snapshot.Figures) 
 // A shownDefinition is the [snapshot.Definition] of a definition.
 type shownDefinition struct {
 	def    *definition
-	eraser *erase.Eraser
+	eraser *redact.Redactor
 }
 
 func (d shownDefinition) Schema(limit int) string { return d.eraser.Schema(d.def.InputSchema, limit) }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 // A registrar keeps a host's registry in step with the tools that a session
@@ -312,7 +312,7 @@ func (r *registrar) publishGroups() (taken bool) {
 // safely calls a method of the host's registry. It logs a panic and returns it as
 // an error.
 func (r *registrar) safely(call func()) (err error) {
-	if err = foreign.Do("the registry", call); err != nil {
+	if err = hostcode.Do("the registry", call); err != nil {
 		r.log.Error("mcphybrid: the host's code panicked", "error", err)
 	}
 	return err

@@ -1,6 +1,6 @@
 package mcphybrid
 
-import "github.com/mcphybrid/mcphybrid/internal/foreign"
+import "github.com/mcphybrid/mcphybrid/internal/hostcode"
 
 // A TokenCounter counts the tokens of a text as a model does. The Manager calls it
 // concurrently. A tool is counted once, when its server lists it.
@@ -50,7 +50,7 @@ func tokensOf(t Tool, c TokenCounter) int {
 	if c == nil {
 		c = quarterBytes{}
 	}
-	return foreign.WithinCount(c.CountTokens(definitionText(t)))
+	return hostcode.WithinCount(c.CountTokens(definitionText(t)))
 }
 
 // weights are the tokens of a definition under a name, most likely its own. The

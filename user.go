@@ -9,8 +9,8 @@ import (
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
 	"github.com/mcphybrid/mcphybrid/internal/guard"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/mcphybrid/mcphybrid/snapshot"
@@ -340,7 +340,7 @@ func (m *Manager) DropUser(ctx context.Context, id string) error {
 		_ = u.Close() // never fails
 	}
 	if so := m.opts.Semantic; so != nil && id != "" {
-		_, err := foreign.Detached(ctx, "SemanticOptions.Store", func() (struct{}, error) {
+		_, err := hostcode.Detached(ctx, "SemanticOptions.Store", func() (struct{}, error) {
 			return struct{}{}, m.semantic.Store.Drop(ctx, so.userScope(id))
 		})
 		return prefixed(err, "user %q: ", id)

@@ -3,7 +3,7 @@ package mcphybrid
 import (
 	"context"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 )
 
@@ -28,7 +28,7 @@ func (s *scope) lineTokens(t *BridgeTool, form lineForm) int {
 }
 
 // hostTokens is the host's counter.
-type hostTokens struct{ *foreign.Counter }
+type hostTokens struct{ *hostcode.Counter }
 
 func (c hostTokens) CountTokens(text string) int { return c.Count(text) }
 
@@ -38,7 +38,7 @@ func (s *scope) weigh(ctx context.Context, defs []*definition) error {
 	if _, ok := s.opts.Tokens.(hostTokens); !ok {
 		return nil
 	}
-	counted, err := foreign.Detached(ctx, "Options.Tokens", func() ([]*weights, error) {
+	counted, err := hostcode.Detached(ctx, "Options.Tokens", func() ([]*weights, error) {
 		list := make([]*weights, len(defs))
 		for i, d := range defs {
 			if list[i] = d.weights; list[i] == nil && ctx.Err() == nil {

@@ -25,7 +25,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/locks"
 	"github.com/zalando/go-keyring"
 )
@@ -110,7 +110,7 @@ func (s *Store) Update(ctx context.Context, key string, change func(document []b
 	}
 	// What it has may be had only once: it is saved even if ctx ends.
 	saving = true
-	_, err = foreign.Detached(ctx, "keyring", func() (struct{}, error) {
+	_, err = hostcode.Detached(ctx, "keyring", func() (struct{}, error) {
 		defer k.unlock()
 		return struct{}{}, k.save(changed)
 	})
@@ -140,7 +140,7 @@ func (s *Store) open(ctx context.Context, key string) (*kept, error) {
 	}
 	done := make(chan opened) // without room: either we receive, or the sender unlocks
 	go func() {
-		k, err := foreign.Call("keyring", func() (*kept, error) { return s.load(ctx, key) })
+		k, err := hostcode.Call("keyring", func() (*kept, error) { return s.load(ctx, key) })
 		select {
 		case done <- opened{k, err}:
 		case <-ctx.Done():

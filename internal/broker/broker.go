@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/ask"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 // A Config says who has a broker.
@@ -341,9 +341,9 @@ func consult[T any](b *Broker, ctx context.Context, what string, choose func(ask
 	asking, cancel := b.during(ctx, q)
 	defer cancel()
 	for _, c := range q.calls {
-		defer foreign.Hold(c.ctx)()
+		defer hostcode.Hold(c.ctx)()
 	}
-	answer, err = foreign.Detached(asking, "ask.Hooks."+what, func() (T, error) {
+	answer, err = hostcode.Detached(asking, "ask.Hooks."+what, func() (T, error) {
 		defer b.leave()
 		return hook(asking, q.from)
 	})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -169,7 +169,7 @@ func TestQuestionsEnd(t *testing.T) {
 		} {
 			d := newDesk(t, hang, nil)
 			c := NewCaller("ann", hang, hang)
-			_, err := foreign.Within(WithCaller(t.Context(), c), time.Minute, func(ctx context.Context) (int, error) {
+			_, err := hostcode.Within(WithCaller(t.Context(), c), time.Minute, func(ctx context.Context) (int, error) {
 				during, call := d.Begin(ctx, "t")
 				defer call(true)
 				done := make(chan struct{})

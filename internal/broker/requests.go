@@ -9,7 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 // declined is the code by which the protocol's examples say that the user refused.
@@ -70,7 +70,7 @@ func (b *Broker) Handle(next transport.RequestHandler) transport.RequestHandler 
 // answer returns what next answers, or its error as a response. mcp-go would not
 // survive a panic there.
 func answer(ctx context.Context, r transport.JSONRPCRequest, next transport.RequestHandler) *transport.JSONRPCResponse {
-	response, err := foreign.Call("the client", func() (*transport.JSONRPCResponse, error) { return next(ctx, r) })
+	response, err := hostcode.Call("the client", func() (*transport.JSONRPCResponse, error) { return next(ctx, r) })
 	switch {
 	case errors.Is(err, ask.ErrDeclined):
 		return failed(r.ID, declined, err)

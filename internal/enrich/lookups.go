@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/hints"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -318,7 +318,7 @@ func (l *Lookups) lookup(t Tool) (*Known, error) {
 	defer cancel()
 	done := make(chan answer, 1)
 	go func() {
-		known, err := foreign.Call("the enricher", func() (*Known, error) {
+		known, err := hostcode.Call("the enricher", func() (*Known, error) {
 			h, ok, err := l.Look(ctx, t)
 			if err == nil && ok {
 				err = h.Check()

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 const (
@@ -43,14 +43,14 @@ type call struct {
 func (c *calls) do(f func(*call) error) error {
 	one := new(call)
 	if c.wait == 0 {
-		return foreign.Try(c.what, func() error { return f(one) })
+		return hostcode.Try(c.what, func() error { return f(one) })
 	}
 	if c.left.Load() > 0 {
 		return fmt.Errorf("%s: a call before has not returned", c.what)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.wait)
 	defer cancel()
-	ended, err := foreign.Detach(ctx, c.what, func() error {
+	ended, err := hostcode.Detach(ctx, c.what, func() error {
 		defer func() {
 			one.mu.Lock()
 			defer one.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/locks"
 	"github.com/mcphybrid/mcphybrid/store"
 )
@@ -49,7 +49,7 @@ func (t *tokens) Update(ctx context.Context, key string, change func([]byte) ([]
 		}
 		cancel()
 	})()
-	_, err = foreign.Detached(inner, t.what, func() (struct{}, error) {
+	_, err = hostcode.Detached(inner, t.what, func() (struct{}, error) {
 		defer unlock()
 		return struct{}{}, t.of.Update(inner, key, c.call)
 	})

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -25,7 +25,7 @@ type Open func(ctx context.Context, address string) (redirected string, err erro
 // and keeps the tokens. Other logins and refreshes of the account in this process go
 // on meanwhile.
 func (a *Account) Login(ctx context.Context, open Open) error {
-	_, err := foreign.Detached(ctx, "the login", func() (struct{}, error) { return struct{}{}, a.logIn(ctx, open) })
+	_, err := hostcode.Detached(ctx, "the login", func() (struct{}, error) { return struct{}{}, a.logIn(ctx, open) })
 	return err
 }
 

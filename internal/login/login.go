@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/config"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -137,7 +137,7 @@ func (a *Account) Header(ctx context.Context, refused *Refusal) (string, error) 
 	}
 	// A caller that gives up must not end it: the answer may have the only refresh
 	// token.
-	return foreign.Detached(ctx, "the login", func() (string, error) { return a.renew(ctx, sent, lacking) })
+	return hostcode.Detached(ctx, "the login", func() (string, error) { return a.renew(ctx, sent, lacking) })
 }
 
 // renew returns a header that is newer than the refused header, from the store or

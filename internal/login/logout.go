@@ -12,14 +12,14 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // Logout forgets the account's tokens and client, here and in the store. If there were
 // tokens, it calls forgotten and has the authorization server revoke them.
 func (a *Account) Logout(ctx context.Context, forgotten func() error) error {
-	r, err := foreign.Detached(ctx, "the logout", func() (record, error) { return a.forget(ctx) })
+	r, err := hostcode.Detached(ctx, "the logout", func() (record, error) { return a.forget(ctx) })
 	if err != nil || r.AccessToken == "" && r.RefreshToken == "" {
 		return err
 	}

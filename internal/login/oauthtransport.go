@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -66,7 +66,7 @@ func (c *oauthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := foreign.Detached(r.Context(), "the request", func() (*http.Response, error) { return exchange(c.base, r) })
+	resp, err := hostcode.Detached(r.Context(), "the request", func() (*http.Response, error) { return exchange(c.base, r) })
 	if err != nil {
 		return nil, err
 	}

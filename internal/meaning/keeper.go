@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
@@ -201,6 +201,6 @@ func (k *Keeper) note(p Progress) { k.progress.Store(&p) }
 func (k *Keeper) tell(p Progress) {
 	k.note(p)
 	if k.Options.Progress != nil {
-		foreign.Logged(k.Log, "SemanticOptions.Progress", func() { k.Options.Progress(p.Done, p.Total) })
+		hostcode.Logged(k.Log, "SemanticOptions.Progress", func() { k.Options.Progress(p.Done, p.Total) })
 	}
 }

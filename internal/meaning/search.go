@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -46,7 +46,7 @@ func (k *Keeper) Search(ctx context.Context, query string, candidates int, v fun
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.Timeout)
 	defer cancel()
-	all, err := foreign.Detached(ctx, "the vector store", func() ([]vector.Match, error) {
+	all, err := hostcode.Detached(ctx, "the vector store", func() ([]vector.Match, error) {
 		defer func() { <-k.limits.asking }()
 		return k.ask(ctx, max(candidates, sample), candidates, v, keep)
 	})
@@ -73,7 +73,7 @@ func (k *Keeper) QueryVector(query string) func(context.Context) ([]float32, err
 	err := errors.New("the embedder gave no answer") // unless it gives one
 	return func(ctx context.Context) ([]float32, error) {
 		once.Do(func() {
-			v, err = foreign.Call("the embedder", func() ([]float32, error) {
+			v, err = hostcode.Call("the embedder", func() ([]float32, error) {
 				v, err := k.Embedder.EmbedQuery(ctx, strings.ToValidUTF8(query[:min(len(query), MaxText)], ""))
 				if err == nil {
 					err = vector.Check(v, cmp.Or(k.Embedder.Dimensions(), len(v)))

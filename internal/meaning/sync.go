@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
@@ -86,7 +86,7 @@ func (u *update) learn(ctx context.Context) error {
 			return nil
 		}
 	}
-	stored, err := foreign.Detached(ctx, "the vector store", func() (map[string]string, error) { return u.Store.Sums(ctx, u.Scope) })
+	stored, err := hostcode.Detached(ctx, "the vector store", func() (map[string]string, error) { return u.Store.Sums(ctx, u.Scope) })
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (u *update) load(ctx context.Context) (err error) {
 		u.cache, u.unsaved = u.unsaved, nil
 	}
 	if u.cache == nil {
-		u.cache, err = foreign.Detached(ctx, "the vector cache", func() (*vector.Cache, error) {
+		u.cache, err = hostcode.Detached(ctx, "the vector cache", func() (*vector.Cache, error) {
 			c := vector.LoadCache(u.Cache, u.Model, u.Log)
 			c.Trust = u.Trust
 			return c, nil
@@ -159,7 +159,7 @@ func (u *update) deleteGone(ctx context.Context, listed func() map[string][]stri
 // change calls f, which changes the store. After an error we don't know what the
 // store has: a part may have been changed.
 func (u *update) change(ctx context.Context, f func() error) error {
-	_, err := foreign.Detached(ctx, "the vector store", func() (struct{}, error) { return struct{}{}, f() })
+	_, err := hostcode.Detached(ctx, "the vector store", func() (struct{}, error) { return struct{}{}, f() })
 	if err != nil {
 		u.read = time.Time{}
 	}
@@ -274,7 +274,7 @@ func (u *update) held(ctx context.Context, texts []*Text) ([][]float32, error) {
 	if len(ids) == 0 {
 		return make([][]float32, len(texts)), nil
 	}
-	return foreign.Detached(ctx, "the vector store", func() ([][]float32, error) {
+	return hostcode.Detached(ctx, "the vector store", func() ([][]float32, error) {
 		vectors := make([][]float32, len(texts))
 		records, err := u.Store.Get(ctx, u.Scope, ids)
 		for _, r := range records {
@@ -289,7 +289,7 @@ func (u *update) held(ctx context.Context, texts []*Text) ([][]float32, error) {
 }
 
 func (k *Keeper) dimensions() (int, error) {
-	return foreign.Call("the embedder", func() (int, error) { return k.Embedder.Dimensions(), nil })
+	return hostcode.Call("the embedder", func() (int, error) { return k.Embedder.Dimensions(), nil })
 }
 
 // batch returns the next texts of queue to embed. A text that was refused is alone:
@@ -310,7 +310,7 @@ func (u *update) embed(ctx context.Context, texts []*Text) ([][]float32, error) 
 	for i, t := range texts {
 		list[i] = t.text
 	}
-	vectors, err := foreign.Detached(ctx, "the embedder", func() ([][]float32, error) {
+	vectors, err := hostcode.Detached(ctx, "the embedder", func() ([][]float32, error) {
 		vectors, err := u.Embedder.Embed(ctx, list)
 		if err == nil {
 			err = vector.CheckAll(vectors, len(list), u.Embedder.Dimensions())
@@ -387,7 +387,7 @@ func (u *update) save(ctx context.Context) {
 	_, inMemory := u.Store.(*vector.MemoryStore)
 	inStep := !inMemory && u.p.Done == u.p.Total && u.p.left == 0 && u.p.Err == nil
 	cache := u.cache
-	_, err := foreign.Detached(ctx, "the vector cache", func() (struct{}, error) {
+	_, err := hostcode.Detached(ctx, "the vector cache", func() (struct{}, error) {
 		return struct{}{}, cache.Save(keysOf(u.texts), fingerprintOf(u.texts), inStep)
 	})
 	if err != nil {

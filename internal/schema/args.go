@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -28,7 +28,7 @@ func Arguments(args any) (json.RawMessage, error) {
 		raw = json.RawMessage(a)
 	default:
 		var err error // of the host's types, which may have methods
-		if raw, err = foreign.Call("MarshalJSON", func() ([]byte, error) { return json.Marshal(a) }); err != nil {
+		if raw, err = hostcode.Call("MarshalJSON", func() ([]byte, error) { return json.Marshal(a) }); err != nil {
 			return nil, fmt.Errorf("the arguments can't be written as JSON: %w", err)
 		}
 		if raw[0] == '{' {

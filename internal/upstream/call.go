@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -110,7 +110,7 @@ func (s *Server) request(ctx context.Context, tool string, again bool, bar Prech
 }
 
 func (s *Server) attempt(ctx context.Context, tool string, again bool, bar Precheck, send request) (any, error) {
-	return foreign.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (any, error) {
+	return hostcode.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (any, error) {
 		for ; ; again = false {
 			c, err := s.serving(ctx)
 			if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 // A conn is one live connection to a server. dial creates it and open prepares
@@ -104,7 +104,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 			c.broker.Withdraw(n)
 		}
 		if cfg.OnNotification != nil {
-			foreign.Logged(cfg.Log, "ServerConfig.OnNotification", func() { cfg.OnNotification(n) })
+			hostcode.Logged(cfg.Log, "ServerConfig.OnNotification", func() { cfg.OnNotification(n) })
 		}
 	})
 	return c, nil

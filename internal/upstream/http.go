@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 )
 
@@ -137,7 +137,7 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 				if err := sameHost(r, via); err != nil {
 					return err
 				}
-				return foreign.Try("ServerConfig.HTTPClient", func() error { return check(r, via) })
+				return hostcode.Try("ServerConfig.HTTPClient", func() error { return check(r, via) })
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 	}
 	if f := cfg.HeaderFunc; f != nil {
 		a.sources = append(a.sources, func(ctx context.Context, _ http.Header, _ *Refusal) (http.Header, error) {
-			return foreign.Detached(ctx, "ServerConfig.HeaderFunc", func() (http.Header, error) { return f(ctx) })
+			return hostcode.Detached(ctx, "ServerConfig.HeaderFunc", func() (http.Header, error) { return f(ctx) })
 		})
 	}
 	if cfg.Account != nil {
@@ -193,7 +193,7 @@ func Transport(c *http.Client) http.RoundTripper {
 type hostTransport struct{ http.RoundTripper }
 
 func (t hostTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := foreign.Call("ServerConfig.HTTPClient", func() (*http.Response, error) { return t.RoundTripper.RoundTrip(r) })
+	resp, err := hostcode.Call("ServerConfig.HTTPClient", func() (*http.Response, error) { return t.RoundTripper.RoundTrip(r) })
 	if resp == nil && err == nil {
 		err = errors.New("ServerConfig.HTTPClient returned neither a response nor an error")
 	}

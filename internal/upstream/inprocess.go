@@ -12,7 +12,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 // An inProcessTransport calls a server's HandleMessage. It does what mcp-go's
@@ -60,7 +60,7 @@ func (t *inProcessTransport) Start(ctx context.Context) error {
 		return nil
 	}
 	// The host may have passed a nil pointer.
-	if err := foreign.Try("the server", func() error { return t.server.RegisterSession(ctx, t.session) }); err != nil {
+	if err := hostcode.Try("the server", func() error { return t.server.RegisterSession(ctx, t.session) }); err != nil {
 		t.mu.Lock()
 		t.started = false // there is nothing to unregister
 		t.mu.Unlock()
@@ -99,7 +99,7 @@ func (t *inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRP
 	if r.Method != string(mcp.MethodToolsCall) {
 		return t.send(ctx, r, t.handle)
 	}
-	response, err := foreign.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.handle(ctx, r) })
+	response, err := hostcode.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.handle(ctx, r) })
 	return t.check(ctx, r, response, err)
 }
 
@@ -136,7 +136,7 @@ func (t *inProcessTransport) SendNotification(ctx context.Context, n mcp.JSONRPC
 	if err != nil {
 		return err
 	}
-	return foreign.Do("the server", func() { t.server.HandleMessage(ownRequest{ctx}, message) })
+	return hostcode.Do("the server", func() { t.server.HandleMessage(ownRequest{ctx}, message) })
 }
 
 // SetNotificationHandler sets what is called with the server's notifications.
@@ -162,7 +162,7 @@ func (t *inProcessTransport) Close() error {
 }
 
 func (t *inProcessTransport) unregister() error {
-	return foreign.Do("the server", func() { t.server.UnregisterSession(context.Background(), t.session.SessionID()) })
+	return hostcode.Do("the server", func() { t.server.UnregisterSession(context.Background(), t.session.SessionID()) })
 }
 
 // GetSessionId returns "": only HTTP has sessions on the wire.

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 type (
@@ -105,6 +105,6 @@ func (t *progressTable) tell(n mcp.JSONRPCNotification, log *slog.Logger) {
 	tell := t.tells[token]
 	t.mu.Unlock()
 	if tell != nil {
-		foreign.Logged(log, "the function of WithProgress", func() { tell(p) })
+		hostcode.Logged(log, "the function of WithProgress", func() { tell(p) })
 	}
 }

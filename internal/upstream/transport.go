@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
-	"github.com/mcphybrid/mcphybrid/internal/foreign"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -55,7 +55,7 @@ func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequ
 
 // SendNotification returns when ctx ends. A write to a child alone would not.
 func (t stdioTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) error {
-	_, err := foreign.Detached(ctx, "the write to the server", func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
+	_, err := hostcode.Detached(ctx, "the write to the server", func() (struct{}, error) { return struct{}{}, t.Stdio.SendNotification(ctx, n) })
 	return err
 }
 
@@ -139,7 +139,7 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	}
 	g.unsolicited.ask()
 	defer g.unsolicited.answered()
-	response, err := foreign.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
+	response, err := hostcode.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
 	return g.check(ctx, r, response, err)
 }
 

@@ -1,8 +1,8 @@
-// Package foreign calls code that this module does not control: handlers and
+// Package hostcode calls code that this module does not control: handlers and
 // functions of the host, servers in this process, writes to a child. Such code may
 // panic, take too long or ignore its context. Nobody holds a lock of this module
 // while it runs.
-package foreign
+package hostcode
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package erase removes secrets and invisible characters from texts, for people who
+// Package redact removes secrets and invisible characters from texts, for people who
 // look at what servers wrote.
-package erase
+package redact
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// An Eraser hides some secrets.
-type Eraser struct {
+// A Redactor hides some secrets.
+type Redactor struct {
 	mask   *strings.Replacer
 	values []string // the secrets in lower case, longest first
 }
 
-// New returns an eraser of these secrets. It changes the slice.
-func New(values []string) *Eraser {
+// New returns a Redactor of these secrets. It changes the slice.
+func New(values []string) *Redactor {
 	slices.SortFunc(values, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
 	values = slices.Compact(values)
-	e := new(Eraser)
+	e := new(Redactor)
 	var pairs []string
 	for i, v := range values {
 		pairs = append(pairs, v, upstream.Masked)
@@ -39,7 +39,7 @@ func New(values []string) *Eraser {
 
 // Line returns raw as one line of at most limit characters. A longer one ends in an
 // ellipsis.
-func (e *Eraser) Line(raw string, limit int) string {
+func (e *Redactor) Line(raw string, limit int) string {
 	if most := 8*limit + 1<<10; len(raw) > most {
 		raw = raw[:most] + "…"
 	}
@@ -49,7 +49,7 @@ func (e *Eraser) Line(raw string, limit int) string {
 
 // beginnings hides the beginning of a secret that was cut by an ellipsis. The code
 // that cut the text may not have known the secret.
-func (e *Eraser) beginnings(line string) string {
+func (e *Redactor) beginnings(line string) string {
 	parts := strings.Split(line, "…")
 	for i, part := range parts[:len(parts)-1] {
 		for _, v := range e.values {
@@ -70,7 +70,7 @@ func (e *Eraser) beginnings(line string) string {
 
 // Name returns the registered name of a tool without secrets, and whether that is
 // the unchanged name. own is the tool's name on its server.
-func (e *Eraser) Name(registered, own string) (shown string, ok bool) {
+func (e *Redactor) Name(registered, own string) (shown string, ok bool) {
 	if !text.IsSafeName(own) {
 		own = text.Line(own, len(own))
 	}
@@ -88,7 +88,7 @@ func (e *Eraser) Name(registered, own string) (shown string, ok bool) {
 var spelled = regexp.MustCompile(`U\+[0-9A-F]{4,6}`)
 
 // Mark returns the text of a mark without secrets.
-func (e *Eraser) Mark(of string) string {
+func (e *Redactor) Mark(of string) string {
 	if plain := spelled.ReplaceAllLiteralString(of, "") + "…"; e.Line(plain, len(plain)) != plain {
 		return upstream.Masked
 	}
@@ -97,7 +97,7 @@ func (e *Eraser) Mark(of string) string {
 
 // Lines returns text with its line breaks and the spaces at the beginning of each
 // line. It is cut to about limit characters and to 400 lines.
-func (e *Eraser) Lines(text string, limit int) string {
+func (e *Redactor) Lines(text string, limit int) string {
 	if most := 8*limit + 1<<10; len(text) > most {
 		text = text[:most] + "…"
 	}
@@ -120,7 +120,7 @@ func (e *Eraser) Lines(text string, limit int) string {
 var escaped = regexp.MustCompile(`(\\u[0-9a-fA-F]{4})+`)
 
 // Schema is Lines for a JSON text, which it indents.
-func (e *Eraser) Schema(raw json.RawMessage, limit int) string {
+func (e *Redactor) Schema(raw json.RawMessage, limit int) string {
 	raw = escaped.ReplaceAllFunc(raw, func(b []byte) []byte {
 		var text string
 		if json.Unmarshal([]byte(`"`+string(b)+`"`), &text) != nil || strings.ContainsAny(text, "\"\\") || strings.ContainsFunc(text, unicode.IsControl) {
@@ -137,7 +137,7 @@ func (e *Eraser) Schema(raw json.RawMessage, limit int) string {
 
 // Term returns a term of a document. It hides a term that may be a piece of a
 // secret, unless the query has the same term.
-func (e *Eraser) Term(term, query string) string {
+func (e *Redactor) Term(term, query string) string {
 	if len(term) >= upstream.MinNamedSecret && term != query {
 		for _, v := range e.values {
 			if strings.Contains(v, term) {

@@ -1,4 +1,4 @@
-package erase
+package redact
 
 import (
 	"encoding/json"
@@ -24,4 +24,4 @@ func TestErase(t *testing.T) {
 	assert.NotEqual(t, "hunter", e.Term("hunter", "other"))
 }
 
-func maskOf(e *Eraser) string { return e.Line("hunter22", 80) }
+func maskOf(e *Redactor) string { return e.Line("hunter22", 80) }
