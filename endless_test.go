@@ -26,6 +26,9 @@ func mean(list []float64) (m float64) {
 // them with new names, half with new texts, keeps its memory, its tool list and the
 // speed of its calls of another server. The whole form has 10,000 lists.
 func TestEndlessLists(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: 12 s")
+	}
 	lists := mcptest.Long(10_000, 160)
 	if mcptest.Race() { // which takes five times as long
 		lists = mcptest.Long(1000, 80)

@@ -20,6 +20,9 @@ import (
 // TestHammer calls every method of sessions at once, while servers come and go
 // and the registry calls back. What was sent stays.
 func TestHammer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: goroutines for seconds")
+	}
 	t.Parallel()
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 		t.Run(fmt.Sprint(d), func(t *testing.T) { hammer(t, d) })

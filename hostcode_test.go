@@ -381,6 +381,9 @@ func disturb(ctx context.Context, m *Manager, s *Session, r *rand.Rand) {
 // Stores whose documents were damaged at random cost what they hold, and nothing
 // else.
 func TestDamagedStores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: a hundred damaged stores")
+	}
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
 	stores := []*mcptest.Store{{}, {}, {}, {}}

@@ -362,6 +362,9 @@ var places = map[rune]string{'s': "stdio", 'h': "http", 'm': "modern http", 'p':
 // A server that does what a row says costs its own tools no more than the row
 // says, and other tools nothing. Once it behaves, it works like any other.
 func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: 11 s")
+	}
 	t.Parallel()
 	for _, row := range hostileRows {
 		for _, over := range row.over {

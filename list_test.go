@@ -112,6 +112,9 @@ func TestRotatingNames(t *testing.T) {
 
 // Definitions of 240 KB cost what fits, and another server's tools stay inline.
 func TestHugeDefinitions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: 30 s with the race detector")
+	}
 	t.Parallel()
 	var heavy []mcpserver.ServerTool
 	for i := range 12 {

@@ -343,6 +343,9 @@ func TestServersTakeTurnsAtTheEmbedder(t *testing.T) {
 // More vectors than fit leave a smaller cache, not an empty one; and what 10,000
 // tools of the largest common model take fits.
 func TestManyVectorsAreKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: many vectors")
+	}
 	t.Parallel()
 	file := store.File(filepath.Join(t.TempDir(), "vectors.bin"))
 	const n, dims = 18, 1 << 20 // 72 MiB

@@ -241,6 +241,9 @@ func (p *pair) turn(i int, state []byte) []byte {
 // Two replicas that restore and save in turn lose nothing, whatever servers each
 // of them has.
 func TestReplicasLoseNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: 6 s")
+	}
 	t.Parallel()
 	most := 0
 	for seed := range mcptest.Long[uint64](60, 3) {

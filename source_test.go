@@ -24,6 +24,9 @@ import (
 // SPEC F8: when a server announces a change, we list its tools again and
 // publish all changes at once. A tool that is still there stays the same.
 func TestSpecF8ListChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: 6 s")
+	}
 	t.Parallel()
 	for _, kind := range []string{"in process", "http", "old http"} {
 		t.Run(kind, func(t *testing.T) {

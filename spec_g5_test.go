@@ -172,6 +172,9 @@ func TestSpecG5ListedAndRead(t *testing.T) {
 
 // SPEC G5: lists follow their server, also in a saved cache.
 func TestSpecG5KeptInStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: 7 s")
+	}
 	t.Parallel()
 	archive, store := newArchive(), new(mcptest.Store)
 	var told atomic.Int32

@@ -20,6 +20,9 @@ import (
 // A session that is saved at any point and restored is the same: it sends the
 // same bytes and reacts in the same way.
 func TestSpecF3RestoredIsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: 5 s")
+	}
 	t.Parallel()
 	same, seeds := 0, mcptest.Long[uint64](20, 4)
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {

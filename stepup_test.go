@@ -305,6 +305,9 @@ func TestStepUpIsBounded(t *testing.T) {
 // take turns with scopes that the user never grants, or the server names a new one each
 // time and its authorization server grants them all.
 func TestStepUpEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: 6 s")
+	}
 	t.Parallel()
 	logins := func(d *loginDesk, tools ...string) (n int, err error) {
 		for n = range 50 {

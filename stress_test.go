@@ -20,6 +20,9 @@ var stress = flag.Duration("stress", 500*time.Millisecond, "how long TestStress 
 // and go and the registry locks and calls back. No invariant breaks at any
 // time, and no call reports a tool active that the registry lacks.
 func TestStress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: goroutines for seconds")
+	}
 	t.Parallel()
 	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 20}, Servers: []ServerConfig{inProcess("s0", 15), inProcess("s1", 15), inProcess("s2", 15)},
 		Needs: map[string][]string{

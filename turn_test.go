@@ -76,6 +76,9 @@ var turnSeeds = flag.Int("turns", 90, "how many conversations TestSpecH1 has")
 // SPEC H1: each request begins with all bytes of the one before, whatever happens, until
 // Compact.
 func TestSpecH1RequestsBeginAlike(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: 20 s")
+	}
 	t.Parallel()
 	for seed := range uint64(*turnSeeds) {
 		p := providers[seed%uint64(len(providers))]

@@ -244,6 +244,9 @@ func TestUsersKnowNothingOfEachOther(t *testing.T) {
 // successful call was made once, of the user's own tool or of the system's, and
 // nothing is left.
 func TestUsersHammer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: goroutines for seconds")
+	}
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Semantic: &SemanticOptions{Embedder: newConcepts()}})
 	require.NoError(t, m.AddTools("sys", errands("secret99", 20)...))
@@ -416,6 +419,9 @@ func TestToolsAreCheap(t *testing.T) {
 // A user is cheap, and a change of the system's tools does not look at users' sessions
 // without a registry.
 func TestUserIsCheap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: many users")
+	}
 	m, _ := newTestManager(t, nil)
 	require.NoError(t, m.AddTools("sys", errands("system", 1000)...))
 	users := make([]*Manager, 100)

@@ -59,6 +59,9 @@ type walkCall struct{ repeatable, succeeded bool }
 // succeeds without being executed. Afterwards all servers serve all sessions
 // again, and nothing is left.
 func TestWalk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not a quick test: walks of seconds")
+	}
 	skipUnlessUnix(t)
 	kinds, mischiefs := make(map[string]int), make(map[string]int)
 	var heaps []uint64

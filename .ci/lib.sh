@@ -158,6 +158,21 @@ size() {
 	return $status
 }
 
+# concurrent: the folders of the packages that start goroutines or have locks, in their
+# code or their tests. The race detector finds nothing in the others.
+concurrent() {
+	local folder
+	go list -f '{{.Dir}}' ./... | while read -r folder; do
+		! grep -qE '^\s+go [a-z(]|\.Go\(|"sync(/atomic)?"|synctest' "$folder"/*.go || echo "$folder"
+	done
+}
+
+# race FLAG…: their tests with the race detector. The visitor runs all tests without.
+race() {
+	# shellcheck disable=SC2046
+	go test -race -vet=off "$@" $(concurrent)
+}
+
 # visitor FLAG…: what the pages say, done by somebody who has only Go and git.
 visitor() { go run ./internal/visitor "$@"; }
 
