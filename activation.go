@@ -44,7 +44,7 @@ func (s *Session) activate(names []string) (callable, without []*BridgeTool) {
 	return callable, without
 }
 
-// makeActive is activate without the events. It returns as fresh the tools that
+// makeActive does the work of activate, and sends no events. It returns as fresh the tools that
 // were not callable before.
 func (s *Session) makeActive(names []string) (callable, fresh, without []*BridgeTool) {
 	// Phase 1: collect.

@@ -28,7 +28,7 @@ type catalog struct {
 	removed        removedTools
 	prefixes       names.Prefixes   // of its servers
 	known          knownHints       // hints, some of them for tools that are not here
-	shelf          *resources.Shelf // what servers offer beside tools
+	shelf          *resources.Shelf // what servers offer besides tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
 	hashed    struct {

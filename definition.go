@@ -44,7 +44,7 @@ type definition struct {
 // A toolDocument is what a search finds a tool by, without the host's hints.
 type toolDocument = search.Document
 
-// Document returns what to index for search, without the host's hints. It is shared
+// Document returns the searchable text of the tool, without the host's hints. It is shared
 // and must not be changed.
 func (d *definition) Document() *search.Document { return &d.toolDocument }
 
@@ -183,3 +183,6 @@ func parseNeeds(meta json.RawMessage) ([]string, error) {
 	}
 	return in.Needs, nil
 }
+
+// Name makes a definition a tool that may have hints.
+func (d *definition) Name() string { return d.registered }

@@ -2,9 +2,6 @@ package mcphybrid
 
 import "github.com/mcphybrid/mcphybrid/internal/enrich"
 
-// Name makes a definition a tool that may have hints.
-func (d *definition) Name() string { return d.registered }
-
 // knownHints are the hints known so far. A map is shared and never changed.
 type knownHints map[enrich.Tool]*enrich.Known
 

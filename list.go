@@ -171,14 +171,15 @@ func (s *Session) shownLocked(v *view) []listItem {
 	return v.appendNew(s.shown)
 }
 
-// startsFresh reports whether the session is shown what all begin with. The caller holds mu.
+// startsFresh reports whether the session still shows the first list, which sessions share.
+// The caller holds mu.
 func (s *Session) startsFresh(v *view) bool {
 	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked && !s.full && !v.begun
 }
 
 // withdraw removes the tools that are held back from the list. It is the only
 // removal outside Compact: hiding an untrusted tool is worth the provider's cache.
-// Their names go on to mean them. The caller holds mu.
+// Their names still refer to them. The caller holds mu.
 //
 // Once the conversation has begun by a Turn, nothing is removed from its beginning: the
 // list says that the tool is taken back.

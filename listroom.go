@@ -85,32 +85,6 @@ func (n *namedRoom) admit(name string, of origin, tokens int) bool {
 	return n.listed[name]
 }
 
-// A listGrowth is the room in a list that may be longer than its limits from the start:
-// it has room for as many items as there are.
-type listGrowth struct {
-	limits        listLimits
-	all, present  int
-	of, presentOf map[origin]int
-}
-
-// newListGrowth returns the room in an empty list. tokens do not count.
-func newListGrowth(l listLimits) *listGrowth {
-	return &listGrowth{limits: l, of: make(map[origin]int), presentOf: make(map[origin]int)}
-}
-
-// there notes that a server has one more item, listed or not.
-func (g *listGrowth) there(of origin) {
-	g.present++
-	g.presentOf[of]++
-}
-
-// take adds an item to the list, and reports whether there was room for it.
-func (g *listGrowth) take(of origin) bool {
-	g.all++
-	g.of[of]++
-	return g.all <= max(g.limits.items, g.present) && g.of[of] <= max(g.limits.itemsEach, g.presentOf[of])
-}
-
 // listRoom returns what is left of the list, after what it has and will have of
 // tools: see [ListOptions]. It is closed to a tool that has been taken back too often.
 // It is nil if active tools take no room: with ByBridge they are not in the list, and

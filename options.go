@@ -13,6 +13,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/internal/usage"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -136,8 +137,8 @@ const NoLimit = math.MaxInt
 //
 // In all numbers and durations of it, and of the structs in it, zero stands for
 // the default, a negative value for none of it, and [NoLimit] for no limit. A
-// field whose doc says no more follows this. What can't be, such as a search
-// of no results, panics in [NewManager].
+// field whose doc says no more follows this. [NewManager] panics if
+// a value is impossible, such as a search of no results.
 type Options struct {
 	// Servers are connected by [Manager.Start]. Their order is the
 	// registration order, whichever connects first.
@@ -446,4 +447,99 @@ func (o *Options) setDefaults() {
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.Clone()
 	o.Rules = slices.Clone(o.Rules)
 	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
+}
+
+// InlineOptions say which tools are inline: the first, or with
+// [Options.Usage] the most used, until one of these limits is reached. Pins
+// come first and take from both limits, but are inline even beyond them.
+type InlineOptions struct {
+	// Max is the largest number of tools that are all inline; of more, the first
+	// Max are. It defaults to 40 ([DefaultMaxInline]).
+	Max int
+
+	// MaxTokens is how many tokens the definitions of the inline tools have
+	// together: the first tool that has too many is deferred, and so are those
+	// after it. It defaults to 32,000 if all tools can be inline, and to
+	// 16,000 if there are more than Max.
+	MaxTokens int
+
+	// ContextWindow is how many tokens the model reads. If it is not zero,
+	// MaxTokens is at most Share of it. Share is above 0 and up to 1; it defaults
+	// to 0.1.
+	ContextWindow int
+	Share         float64
+
+	fewer int // tokens if there are more than Max tools
+}
+
+// ListOptions bound the tools of servers in a session's list: those that are
+// inline or active, pins among them, and those that have left the catalog since
+// they were shown. They count until [Session.Compact]. A tool that does not fit is
+// deferred. The model then calls it by [CallToolName], and [DescribeToolName] says
+// what it takes. [Stats.Crowded] and [EventFull] tell the host.
+//
+// A session that may not search lists all its tools from the start. These limits
+// then bound what is added later.
+type ListOptions struct {
+	// Max is the largest number of tools. It defaults to 112, or to
+	// [InlineOptions.Max] and [ActiveOptions.Max] together, if that is more.
+	Max int
+
+	// MaxTokens is how many tokens their definitions have together. It defaults to
+	// 64,000, or to twice [InlineOptions.MaxTokens], if that is
+	// more.
+	MaxTokens int
+
+	// ServerMax and ServerTokens are the same for the tools of one server.
+	// ServerMax defaults to three quarters of Max or to [InlineOptions.Max],
+	// whichever is more, ServerTokens to half of MaxTokens. ServerMax also bounds
+	// lines of summarized tools, and deferred tools in a list [ByProvider], unless
+	// the server has more of them at once.
+	ServerMax    int
+	ServerTokens int
+}
+
+// UsageOptions make the most used tools inline, instead of the first ones: see
+// [Manager.Reorder].
+type UsageOptions struct {
+	// Store keeps the use of each tool from one run to the next. Managers may share a
+	// [store.Shared]: the uses of all count. If nil, only this run and Counts are known.
+	Store store.Document
+
+	// Counts is the use of tools that the host knows of: numbers of calls by
+	// registered name. It is added to the stored use. Only finite positive
+	// numbers count.
+	Counts map[string]float64
+
+	// HalfLife is the time after which a call counts half. If zero,
+	// 30 days. It must not be negative.
+	HalfLife time.Duration
+}
+
+// defaultHalfLife lets tools that nobody used for a few months fall behind.
+const defaultHalfLife = 30 * 24 * time.Hour
+
+// record returns the record of use, or nil without options.
+func (o *UsageOptions) record() *usage.Record {
+	if o == nil {
+		return nil
+	}
+	if o.HalfLife < 0 {
+		panic(fmt.Sprintf("mcphybrid: UsageOptions.HalfLife is %v, must not be negative", o.HalfLife))
+	}
+	return usage.New(o.Store, o.Counts, cmp.Or(o.HalfLife, defaultHalfLife))
+}
+
+// setTokens settles MaxTokens by the context window. Share is set.
+func (o *InlineOptions) setTokens() {
+	if o.ContextWindow > 0 {
+		share := int(max(1, min(o.Share*float64(o.ContextWindow), NoLimit/2))) // 0 would mean the default, and more may be no int
+		o.MaxTokens = min(cmp.Or(o.MaxTokens, share), share)
+	}
+	o.fewer = o.MaxTokens
+	if o.MaxTokens == 0 {
+		o.fewer = defaultMaxInlineTokens / 2
+	}
+	amount(&o.MaxTokens, defaultMaxInlineTokens)
+	amount(&o.fewer, defaultMaxInlineTokens)
 }

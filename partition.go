@@ -90,11 +90,13 @@ type partition struct {
 
 	verdicts []verdicts    // by catalog
 	inline   []*BridgeTool // in registration order
-	deferred int           // how many tools are searchable
+	deferred int           // number of searchable tools, summarized ones included
 	applies  []bool        // which rules apply to intent
 	included bool          // one of these includes
 	reads    bool          // there is a resource or a template to read
 	ended    bool          // the Manager is closed
+
+	maxInlineTokens int // limit of the inline definitions; fewer if tools are deferred
 
 	summarized bool // there is a tool that is
 
@@ -130,7 +132,7 @@ func (s *partition) decide() {
 	if seen+s.inlineUsed.tools <= p.allUpTo {
 		r.tools, r.tokens = seen, p.maxTokens
 	}
-	if r.tokens < math.MaxInt {
+	if s.maxInlineTokens = r.tokens; r.tokens < math.MaxInt {
 		r.tokens -= s.inlineUsed.tokens
 	}
 	searchable := mayUse(s.rights, SearchToolName)
@@ -391,7 +393,7 @@ func (s *partition) of(o *owner) *catalog {
 	return nil
 }
 
-// meaning yields the catalogs whose tool name may mean, the last one first.
+// meaning yields the catalogs to which name may refer, the last one first.
 func (s *partition) meaning(name string) iter.Seq[*catalog] {
 	return func(yield func(*catalog) bool) {
 		for _, c := range slices.Backward(s.catalogs) {

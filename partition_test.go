@@ -1,8 +1,10 @@
 package mcphybrid
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -63,4 +65,17 @@ func TestRoomAdmitsUntilItIsOver(t *testing.T) {
 	r = inlineRoom{tools: 1, tokens: 20, list: newListRoom(list)}
 	assert.Equal(t, verdict{inline, whyFits, 0}, r.admit(origin{server: "a"}, 1, whyFits))
 	assert.Equal(t, verdict{deferred, whyCount, 0}, r.admit(origin{server: "b"}, 1, whyFits))
+}
+
+// The reason names the limit that holds: half as many tokens where tools are deferred.
+func TestReasonNamesTheTokens(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	tools := mcptest.Chores("a", 60)
+	for i := range tools {
+		tools[i].Tool.Description = strings.Repeat("long ", 1200)
+	}
+	require.NoError(t, m.AddTools("a", tools...))
+	list := m.Default().Placements()
+	assert.Equal(t, "the budget of 16000 tokens for inline tools ends before it", list[len(list)-1].Reason)
 }

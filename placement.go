@@ -39,7 +39,7 @@ func (s *Session) Placements() []Placement {
 			if v.overflow[t] {
 				of = verdict{standing: deferred, why: whyListFull}
 			}
-			p := v.policy.placement(t, of)
+			p := v.partition.placement(t, of)
 			p.Reason += v.because(t, of)
 			if active[t] {
 				p.Standing = "active"
@@ -61,7 +61,8 @@ func (s *partition) because(t *BridgeTool, v verdict) string {
 	return ""
 }
 
-func (p *policy) placement(t *BridgeTool, v verdict) Placement {
+func (s *partition) placement(t *BridgeTool, v verdict) Placement {
+	p := s.policy
 	place := Placement{Tool: t, Standing: v.standing.String()}
 	var of any
 	switch v.why {
@@ -73,7 +74,7 @@ func (p *policy) placement(t *BridgeTool, v verdict) Placement {
 	case whyCount:
 		of = p.limit
 	case whyTokens:
-		of = p.maxTokens
+		of = s.maxInlineTokens
 	}
 	place.Reason = v.why.text(of)
 	return place

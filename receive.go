@@ -76,7 +76,7 @@ func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Ele
 	return defs, problems, ignored, nil
 }
 
-// checkOffers returns what a list has beside tools. It keeps what the server listed last
+// checkOffers returns what a list has besides tools. It keeps what the server listed last
 // time, unchanged.
 func (m *Manager) checkOffers(ctx context.Context, src *source, list upstream.List) ([]*resources.Offer, []error, error) {
 	m.mu.Lock()
@@ -85,7 +85,7 @@ func (m *Manager) checkOffers(ctx context.Context, src *source, list upstream.Li
 	return src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, list, old)
 }
 
-// lister returns what checks the lists of the server beside its tools.
+// lister returns what checks the lists of the server besides its tools.
 func (src *source) lister(access Access, maxBytes int) *resources.Lister {
 	return &resources.Lister{Server: src.name, Names: src.subjectOf, MaxBytes: maxBytes, Bar: func(t rules.Tool) error {
 		if !permitsOwn(src.cfg.Tools, t) || !rules.Access(access).Permits(t) {
@@ -132,8 +132,8 @@ func (m *Manager) bindCalls(src *source, defs []*definition) {
 	}
 }
 
-// acceptList makes defs and offers what src has, which its server listed then, unless the
-// servers have more bytes of definitions with them than [ServerLimits.MaxCatalog].
+// acceptList stores defs and offers as the list of src, received at the time then. It fails
+// if all servers together would have more bytes than [ServerLimits.MaxCatalog].
 // The caller holds mu.
 func (m *Manager) acceptList(src *source, defs []*definition, offers []*resources.Offer, problems []error, then time.Time) error {
 	size, others := resources.Size(offers), m.bytes-src.bytes

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -116,24 +115,4 @@ func (s *scope) catalogs() []*catalog {
 		return []*catalog{s.below.cur.Load(), s.cur.Load()}
 	}
 	return []*catalog{s.cur.Load()}
-}
-
-// newPolicy returns the policy for opts. tokens and lineTokens are called with locks
-// held.
-func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*BridgeTool, lineForm) int) *policy {
-	set, err := newRuleSet(opts.Rules)
-	if err != nil { // the rules may be there to keep a tool from models: so they get none
-		set, _ = rules.NewSet([]rules.Rule{{Name: "malformed rules", Patterns: []string{"*"}, Action: rules.Exclude}})
-		err = fmt.Errorf("mcphybrid: Options.Rules: %w", err)
-	}
-	p := &policy{
-		pins: opts.Pins, rules: set, invalid: err, tokens: tokens,
-		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens, fewer: opts.Inline.fewer,
-		lineTokens: lineTokens, listInline: opts.Prompt.ListInline, maxListing: opts.Prompt.MaxListingTokens,
-		list: listLimits{items: opts.List.Max, tokens: opts.List.MaxTokens, itemsEach: opts.List.ServerMax, tokensEach: opts.List.ServerTokens},
-	}
-	if jit := opts.JustInTime; jit != nil {
-		p.limit, p.allUpTo = 0, jit.Threshold
-	}
-	return p
 }

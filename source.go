@@ -13,8 +13,8 @@ import (
 )
 
 // A source is one place in the registration order: a server, or a group of tools
-// without a connection. The Manager's mu guards the fields that change. Who changes what
-// catalogs take of it calls [Manager.putSource].
+// without a connection. The Manager's mu guards the fields that change. After a change of
+// what catalogs take of it, call [Manager.putSource].
 type source struct {
 	name    string
 	cfg     ServerConfig     // of the server
@@ -31,7 +31,7 @@ type source struct {
 	listedAt time.Time // when the server last listed its tools; zero if never
 
 	listed []*definition      // the tools that the server listed; nil before its first list
-	offers []*resources.Offer // what it listed beside tools
+	offers []*resources.Offer // what it listed besides tools
 	bytes  int                // of the definitions that it listed
 
 	// What catalogs take of these.
@@ -53,8 +53,8 @@ func (src *source) hide(err error) error {
 // The caller holds mu.
 func (m *Manager) find(name string) *source { return m.named[name] }
 
-// putSource has catalogs take what src has now. A new source comes last. The caller holds
-// mu.
+// putSource makes the next catalog use what src has now. A new source comes last. The caller
+// holds mu.
 func (m *Manager) putSource(src *source) {
 	i := slices.Index(m.sources, src)
 	if i < 0 {
@@ -164,7 +164,7 @@ func (src *source) nameTool(book *names.Book, d *definition) (err error) {
 	return nil
 }
 
-// subjectOf returns what patterns see of what a server lists under a name, beside tools.
+// subjectOf returns what patterns see of what a server lists under a name, besides tools.
 func (src *source) subjectOf(own string) rules.Tool {
 	t := rules.Tool{Name: src.claim.Name(own), Server: src.name, Own: own}
 	if own == "" {

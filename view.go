@@ -8,8 +8,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// A view is a session at one moment: the tools that it sees and the active ones
-// among them.
+// A view is a session at one moment: the tools that it sees, and which of them are
+// active.
 type view struct {
 	*partition
 	scope       *scope

@@ -113,8 +113,15 @@ tidy() { each go mod tidy -diff; }
 
 # other_systems: the library and its examples compile where we do not test, and
 # searches work where an int has 32 bits. What is compiled for vet only is not optimized.
+# A kernel may run no 32-bit programs: then searches only compile.
 other_systems() {
-	GOOS=windows go vet -gcflags='-N -l' ./... && GOOS=darwin go vet -gcflags='-N -l' ./... && GOARCH=386 go test ./search
+	GOOS=windows go vet -gcflags='-N -l' ./... && GOOS=darwin go vet -gcflags='-N -l' ./... &&
+		GOARCH=386 go test -c -o "$tmp/search386.test" ./search && cd search || return 1
+	"$tmp/search386.test" -test.list '^$' || {
+		[ $? = 126 ] && echo "NOTE: NOT RUN: searches on 386, since this system runs no 32-bit programs"
+		return
+	}
+	"$tmp/search386.test"
 }
 
 # staticcheck takes a third less with more memory, 1.3 GB. Its low priority leaves the
@@ -145,8 +152,8 @@ walls() {
 	local deps
 	deps=$(go list -f '{{$p := .ImportPath}}{{range .Deps}}{{$p}} {{.}}{{"\n"}}{{end}}' ./...) || return 1
 	awk -v root="$(go list -m)" '
-		$2 == root && ($1 ~ "^" root "/internal/" || $1 ~ "^" root "/(ask|config|hints|provider|scan|search|shared|snapshot|store|vector)(/|$)") ||
-		$1 == root && ($2 ~ "^" root "/(debug|files|toml)(/|$)" || $2 ~ "yaml|toml") { print $1 " needs " $2; bad = 1 }
+		$2 == root && ($1 ~ "^" root "/internal/" || $1 ~ "^" root "/(ask|config|hints|provider|scan|search|snapshot|store|vector)(/|$)") ||
+		$1 == root && ($2 ~ "^" root "/(debug|files)(/|$)" || $2 ~ "yaml") { print $1 " needs " $2; bad = 1 }
 		END { exit bad }' <<<"$deps" && go run ./internal/layers
 }
 

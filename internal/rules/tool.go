@@ -2,7 +2,7 @@ package rules
 
 import "strings"
 
-// A Tool is what patterns see of a tool.
+// A Tool has the names of a tool, with which patterns are matched.
 type Tool struct {
 	Name   string `json:"name"` // registered
 	Server string `json:"server"`

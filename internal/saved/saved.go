@@ -49,7 +49,7 @@ type State struct {
 	Full    bool         `json:"full,omitempty"`
 	Refused *Refusal     `json:"refused,omitempty"`
 	Told    *Told        `json:"told,omitempty"` // nil if the conversation was not begun turn by turn
-	Cut     string       `json:"cut,omitempty"`  // what Texts returned; "" without parts
+	Cut     string       `json:"cut,omitempty"`  // keys of the texts of cut results, as Texts returned them; empty without parts
 
 	// Opening is the key of what stands before Tools and Shown, or "". See [State.Whole].
 	Opening string    `json:"opening,omitempty"`
