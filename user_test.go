@@ -232,11 +232,6 @@ func TestUserServerOfTheSameName(t *testing.T) {
 	assert.Empty(t, b.connectingServers(rules.Rights{{Deny: []string{"*"}}}))
 }
 
-func withoutLatency(u Usage) Usage {
-	u.Latency = 0
-	return u
-}
-
 func TestUserErrors(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, nil)
