@@ -340,5 +340,5 @@ func TestHostsSystemMessage(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%s", sent), "late")
 	step = modeltest.Step{Calls: []modeltest.Call{{ID: "1", Name: mcphybrid.SearchToolName, Arguments: `{"query":"brew tea"}`}}}
 	require.NoError(t, run(hello, now))
-	require.Contains(t, fmt.Sprintf("%s", sent[len(sent)-1]), "tool_addition")
+	require.Contains(t, string(sent[len(sent)-1]), "tool_addition")
 }
