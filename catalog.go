@@ -31,6 +31,7 @@ type catalog struct {
 	shelf          *resources.Shelf // what servers offer besides tools
 
 	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
+	listed    func() map[string]bool  // servers whose tools are known, even if there are none
 	hashed    struct {
 		once sync.Once
 		text string
@@ -40,8 +41,8 @@ type catalog struct {
 
 // noTools is the catalog without tools. ended is the catalog of a closed Manager.
 var (
-	noTools = &catalog{deferredIndex: &deferredIndex{of: nothing}, originals: func() map[string][]int { return nil }}
-	ended   = &catalog{ended: true, deferredIndex: noTools.deferredIndex, originals: noTools.originals}
+	noTools = &catalog{deferredIndex: &deferredIndex{of: nothing}, originals: func() map[string][]int { return nil }, listed: func() map[string]bool { return nil }}
+	ended   = &catalog{ended: true, deferredIndex: noTools.deferredIndex, originals: noTools.originals, listed: noTools.listed}
 )
 
 // indexOf returns the index in c.tools of the tool with that registered name.
@@ -83,11 +84,6 @@ func (c *catalog) overrides(name, server string) bool {
 	return of != "" && of != server
 }
 
-// lists reports whether the tools of a server are known here, even if there are none.
-func (c *catalog) lists(server string) bool {
-	return slices.ContainsFunc(c.list.servers, func(s *serverTools) bool { return s != nil && s.lists && s.server == server })
-}
-
 // newCatalog returns the catalog of an owner that follows prev: the tools of these servers,
 // in their order, with what a host knows of them.
 //
@@ -117,6 +113,15 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 	c.resolveDependencies(needs, unlisted)
 	c.noteRemoved(prev)
 	c.deferredIndex = &deferredIndex{indexes: indexes}
+	c.listed = sync.OnceValue(func() map[string]bool {
+		servers := make(map[string]bool, len(c.list.servers))
+		for _, s := range c.list.servers {
+			if s != nil && s.lists {
+				servers[s.server] = true
+			}
+		}
+		return servers
+	})
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
