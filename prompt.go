@@ -222,7 +222,7 @@ func textNamespace(server, about string) string {
 }
 
 // written updates the list of items and returns its text. It writes only what follows
-// the opening, whose text is kept.
+// the shared prefix, whose text is kept.
 func (s *Session) written(inline, search bool) string {
 	s.mu.Lock()
 	list, o := s.updateShown(s.viewLocked()), s.prefix

@@ -234,7 +234,7 @@ func (s *Session) restoreTurns(told *saved.Told) (t turns, err error) {
 	return turns{begun: true, bare: s.turns.bare, adds: told.Adds, loads: s.turns.loads, why: reason(max(0, min(told.Why, len(reasons)-1)))}, nil
 }
 
-// begin reads the opening of a state, if it has one. If sessions like s begin with the
+// begin reads what a saved list began with, if the state has that apart. If sessions like s begin with the
 // same here, the list shares that, and nobody reads what the state says of it.
 func (r *restorer) begin(state *saved.State) error {
 	if state.Opening == "" {
