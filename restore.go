@@ -1,7 +1,6 @@
 package mcphybrid
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -176,18 +175,6 @@ func (r *restorer) read(state *saved.State) error {
 		r.report("MaxState")
 	}
 	return nil
-}
-
-// save returns the saved form of t, or nil if there was no Turn.
-func (t turns) save(d Disclosure) *saved.Told {
-	if !t.begun {
-		return nil
-	}
-	told := &saved.Told{By: d.String(), Begun: int(t.base), Items: int(t.told), Bare: t.bare, Adds: t.adds, Loads: t.loads, Why: int(t.why)}
-	for _, p := range t.inserts {
-		told.Inserts = append(told.Inserts, saved.Insert{Items: int(p.told), At: int(p.at)})
-	}
-	return told
 }
 
 // restore sets the places of a saved conversation, as they are in the list here, which may
@@ -424,57 +411,4 @@ func (r *restorer) offer(servers []saved.Server) *itemOffer {
 		}
 	}
 	return kept
-}
-
-// AwaitServers waits until each server of the tools in a saved state has listed
-// its tools, so that [Manager.RestoreSession] finds them. It waits for servers
-// that are not configured, too: they may be added meanwhile. If ctx ends first,
-// the error names the servers that are missing and wraps the error of ctx. The
-// state can be restored nevertheless.
-func (m *Manager) AwaitServers(ctx context.Context, state json.RawMessage) error {
-	parsed, err := m.parseState(state)
-	if err == nil {
-		err = parsed.Whole(m.parts)
-	}
-	if err != nil {
-		return err
-	}
-	for {
-		missing, news := m.missing(parsed.Tools, m.system != nil)
-		var more <-chan struct{} // nil without a system
-		if m.system != nil {
-			var names []string
-			names, more = m.system.missing(parsed.Tools, false)
-			missing = append(names, missing...)
-		}
-		if len(missing) == 0 {
-			return nil
-		}
-		select {
-		case <-news:
-		case <-more:
-		case <-m.life.Done():
-			return fmt.Errorf("mcphybrid: %w", ErrClosed)
-		case <-ctx.Done():
-			return fmt.Errorf("mcphybrid: servers that are not ready: %s: %w", text.Names(missing), ctx.Err())
-		}
-	}
-}
-
-// missing returns the servers, of the user or else of the system, that have not
-// listed their tools, and a channel that is closed at the next change.
-func (m *Manager) missing(tools []saved.Tool, ofUser bool) (names []string, news <-chan struct{}) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	seen := make(map[string]bool)
-	for _, t := range tools {
-		if t.OfUser != ofUser || seen[t.Server] {
-			continue
-		}
-		seen[t.Server] = true
-		if src := m.find(t.Server); src == nil || src.server != nil && src.listedAt.IsZero() {
-			names = append(names, t.Server)
-		}
-	}
-	return names, m.changed
 }

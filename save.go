@@ -7,6 +7,18 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 )
 
+// save returns the saved form of t, or nil if there was no Turn.
+func (t turns) save(d Disclosure) *saved.Told {
+	if !t.begun {
+		return nil
+	}
+	told := &saved.Told{By: d.String(), Begun: int(t.base), Items: int(t.told), Bare: t.bare, Adds: t.adds, Loads: t.loads, Why: int(t.why)}
+	for _, p := range t.inserts {
+		told.Inserts = append(told.Inserts, saved.Insert{Items: int(p.told), At: int(p.at)})
+	}
+	return told
+}
+
 // A savedForm is the name that items of one place and section have in a saved
 // state.
 type savedForm struct {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/request"
 	"github.com/mcphybrid/mcphybrid/provider"
@@ -86,62 +85,6 @@ type Insert struct {
 func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 	return t.form.Body(system+t.System, t.Tools, t.first, messages)
 }
-
-// turns is what a session has told its model by [Session.Turn].
-type turns struct {
-	form *request.Form
-	base int32 // how many of the items shown are the beginning
-	told int32 // how many items the conversation has, those of the beginning included
-
-	inserts []insert // of the Turns that had news, if the host keeps the conversation elsewhere
-	waiting []string // names that waited at the last Turn
-
-	begun bool // there was a Turn since the last Compact: the beginning is fixed
-	bare  bool // ByBridge without tools that search and call: nothing was deferred
-	adds  bool // the conversation can add tools
-	loads bool // the model loads tools by searches that the host answers: see AnswerToolSearch
-	why   reason
-}
-
-// told returns what the model was told by Turn. The caller holds mu.
-func (s *Session) told() turns {
-	if s.turns == nil {
-		return turns{}
-	}
-	return *s.turns
-}
-
-// An insert is where in the host's conversation the model was told of items, up to told.
-type insert struct{ told, at int32 }
-
-// A reason is why a disclosure was chosen.
-type reason uint8
-
-const (
-	asAsked reason = iota
-	takesTools
-	mayNotSearch
-	mayNotCall
-	nothingDeferred
-	noModelNamed
-	takesNoTools
-)
-
-var reasons = [...]string{
-	"the host asked for it", "this model takes tools inside the conversation", "the session may not search, so no tool is deferred",
-	"the session may not use the call tool", "no tool is deferred", "the model is not named, and not all take tools inside the conversation",
-	"the model does not take tools inside the conversation",
-}
-
-func (r reason) String() string { return reasons[r] }
-
-// fixed reports whether neither the list of tools nor the conversation can have more tools.
-func (t turns) fixed(d Disclosure) bool {
-	return t.begun && (d == ByBridge || d == ByProvider && !t.adds)
-}
-
-// removes reports whether the conversation can take tools back.
-func (t turns) removes() bool { return t.begun && t.adds && t.form != nil && t.form.Removes() }
 
 // Turn returns what the next request to a model needs. Call it once for each request, when
 // the conversation ends with a message of the user or with results. model is the name of
@@ -315,70 +258,6 @@ func (v *view) missing(list []listItem) (names []string) {
 	return names
 }
 
-// mayBeginBare reports whether the first Turn may do without a tool that calls others.
-func (s *Session) mayBeginBare() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.told().begun && s.asked.disclosure == Automatic && !s.viewLocked().searchMode()
-}
-
-// takes returns an error unless the form and the model can do what a disclosure needs. A model
-// that is not known may be able to.
-func takes(form *request.Form, model string, d Disclosure, adds bool) error {
-	switch {
-	case d == ByAddition && !(adds && form.CanAdd()):
-		return fmt.Errorf("the format %s has no tools inside a conversation, which a session by addition needs", form.Format())
-	case d == ByProvider && !form.CanDefer():
-		return fmt.Errorf("the format %s can't defer tools, which a session by provider needs", form.Format())
-	case adds && form.Refuses(model):
-		return fmt.Errorf("the model %s takes no tools inside a conversation, which a session by %s needs", model, d)
-	}
-	return nil
-}
-
-// begin chooses the disclosure and fixes it. What was shown before stays, if the model can
-// go on with it. complete is set if all servers have listed their tools. The caller holds
-// mu, and v is how it sees the session.
-func (s *Session) begin(v *view, form *request.Form, model string, complete bool) error {
-	d, why := s.asked.disclosure, asAsked
-	bare := false
-	if d == Automatic {
-		d, bare, why = v.choose(form, model, complete)
-	}
-	loads := d == ByProvider && form.Searches()
-	adds := d == ByAddition || d == ByProvider && form.Adds(model) || loads // models with tool_search take tools
-	if err := takes(form, model, d, adds); err != nil {
-		return err
-	}
-	s.disclosure.Store(int32(d))
-	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
-	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
-		s.setShown(nil)
-		s.full, s.overflow = false, nil
-		s.reconcile(v.partition)
-	}
-	return nil
-}
-
-// choose returns the disclosure that costs least over a whole conversation among those
-// that work with a format and a model. BENCHMARKS has the figures.
-func (v *view) choose(form *request.Form, model string, complete bool) (d Disclosure, bare bool, why reason) {
-	searches := mayUse(v.rights, SearchToolName)
-	switch {
-	case form.Adds(model):
-		return ByAddition, false, takesTools
-	case !searches:
-		return ByBridge, true, mayNotSearch
-	case !mayUse(v.rights, CallToolName):
-		return ByActivation, false, mayNotCall
-	case !v.searchMode() && complete:
-		return ByBridge, true, nothingDeferred
-	case model == "" && form.CanAdd():
-		return ByBridge, false, noModelNamed
-	}
-	return ByBridge, false, takesNoTools
-}
-
 // writeTurn writes what was taken. The caller holds no lock: it calls the host's counter
 // of tokens.
 func (s *Session) writeTurn(form *request.Form, list []listItem, said telling) (Turn, error) {
@@ -439,115 +318,9 @@ func (s *Session) writeTurn(form *request.Form, list []listItem, said telling) (
 	return turn, nil
 }
 
-// takenBack returns the names of the tools that items take back, if the provider can. A tool
-// that the same items offer was never told of.
-func takenBack(items []listItem, form *request.Form) (names []string) {
-	for i, e := range items {
-		offered := func(before listItem) bool { return before.isTool() && before.tool == e.tool }
-		if e.slot == asRemoved && form.Removes() && !slices.ContainsFunc(items[:i], offered) {
-			names = append(names, e.tool.name)
-		}
-	}
-	return names
-}
-
-// untell has the next Turn tell the same again.
-func (s *Session) untell(said telling) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turns != said.turns || s.closed {
-		return // another Turn failed too, or Compact was called
-	}
-	s.turns.told, s.turns.inserts = min(s.turns.told, int32(said.from)), said.inserts
-	if said.first {
-		s.turns = nil
-		s.disclosure.Store(int32(s.asked.disclosure))
-		s.setShown(said.was)
-		s.prefix, s.full, s.seen = said.wasPrefix, said.wasFull, weak.Pointer[partition]{}
-	}
-}
-
-// forgetUntold drops the tools that came and were taken back before the model was told of
-// them: they can come again. The caller holds mu.
-func (s *Session) forgetUntold() {
-	told := min(int(s.turns.told), len(s.shown))
-	var left []listItem
-	var names []knownName
-	for _, e := range s.shown[told:] {
-		if e.slot == asRemoved {
-			offered := func(before listItem) bool { return before.slot == asTool && before.tool == e.tool }
-			if i := slices.IndexFunc(left, offered); i >= 0 {
-				left = slices.Delete(left, i, i+1)
-				names = append(names, knownName{e.tool.def.names(), e.tool.owner})
-				continue
-			}
-		}
-		left = append(left, e)
-	}
-	if names == nil {
-		return
-	}
-	began := s.prefix
-	s.setShown(slices.Concat(s.shown[:told], left))
-	s.prefix = began
-	s.remember(names)
-}
-
 // newsOf returns the text of items that came after the beginning, or "".
 func (s *Session) newsOf(items []listItem) string {
 	to := sectionText{heading: textMoreToolsHeading}
 	s.write(&to, items, true, true)
 	return to.text
-}
-
-// TakeBack tells the session that the host has taken messages back: of the conversation,
-// what was there up to the Turn with that [Turn.Place] is left. The next Turn gives again
-// what was appended since. A conversation without any Turn's messages has the place 0.
-func (s *Session) TakeBack(place int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turns == nil {
-		return
-	}
-	t := s.turns
-	t.told = max(t.base, min(t.told, int32(max(0, min(place, math.MaxInt32)))))
-	for n := len(t.inserts); n > 0 && t.inserts[n-1].told > t.told; n-- {
-		t.inserts = t.inserts[: n-1 : n-1]
-	}
-}
-
-// goBack forgets what was inserted behind more messages than there are.
-func (t *turns) goBack(messages int) {
-	n := len(t.inserts)
-	for n > 0 && int(t.inserts[n-1].at) > messages {
-		n--
-	}
-	if n == len(t.inserts) {
-		return
-	}
-	t.inserts, t.told = slices.Clip(t.inserts[:n]), t.base
-	if n > 0 {
-		t.told = t.inserts[n-1].told
-	}
-}
-
-// remaining returns list without the tools that it takes back. A tool may be offered
-// again behind the place where it was.
-func remaining(list []listItem) []listItem {
-	last := make(map[*BridgeTool]int) // where it was taken back
-	for i, e := range list {
-		if e.slot == asRemoved {
-			last[e.tool] = i
-		}
-	}
-	if len(last) == 0 {
-		return list
-	}
-	var left []listItem
-	for i, e := range list {
-		if at, ok := last[e.tool]; e.slot != asRemoved && !(ok && i < at && e.isTool()) {
-			left = append(left, e)
-		}
-	}
-	return left
 }
