@@ -11,6 +11,13 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
+// This file has BM25 as it is defined, and how the deferred tools of a catalog become an
+// index:
+//
+//	catalog ─ partition ─▶ deferred tools ─ tokenize.go ─▶ documents ─▶ deferredIndex
+//	                                              RankerClassic: a BM25Index, as here
+//	                                              all others: a search.Index, which knows fields and related words
+
 // The default parameters of BM25. They are those of the published reference and of
 // Lucene, see
 // https://lucene.apache.org/core/10_0_0/core/org/apache/lucene/search/similarities/BM25Similarity.html.

@@ -222,3 +222,15 @@ func (s *Server) done() {
 	s.calls--
 	s.called = time.Now()
 }
+
+// callTool sends a tools/call request with the options of its context.
+func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest, asTask bool) (*mcp.CallToolResult, error) {
+	var end func()
+	r.Params.Meta, end = c.meta(ctx)
+	defer end()
+	r.Header = c.mirror(r.Params.Name, r.Params.Arguments)
+	if asTask {
+		return c.callTask(ctx, r)
+	}
+	return c.client.CallTool(ctx, r)
+}

@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -215,64 +214,6 @@ func (c *conn) changes() mcp.SubscriptionFilter {
 
 // listen subscribes to changes of the lists and returns when the subscription ends.
 func (c *conn) listen(ctx context.Context) error { return c.client.Listen(ctx, c.changes()) }
-
-// has reports whether the server says that it has a list. Some of those with older
-// protocols, or that say nothing at all, have tools all the same.
-func (c *conn) has(kind Kind) bool {
-	can := c.client.GetServerCapabilities()
-	switch kind {
-	case Resources, Templates:
-		return can.Resources != nil
-	case Prompts:
-		return can.Prompts != nil
-	}
-	return can.Tools != nil || !c.isModern() || can.Resources == nil && can.Prompts == nil
-}
-
-// list returns what the server lists, the elements of all pages. Without the tools
-// it fails, and without another list it does not, unless the connection is lost.
-// The other lists together may take half of the time that the tools leave.
-func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
-	l := &listing{limits: limits, taskless: c.isModern(), mirrors: c.isModernHTTP()}
-	if c.has(Tools) {
-		if err := c.listKind(ctx, l, Tools); err != nil {
-			return list, err
-		}
-	}
-	c.mirrored.Store(&l.mirrored)
-	inner, half := ctx, time.Duration(0)
-	if end, ok := ctx.Deadline(); ok {
-		half = time.Until(end) / 2
-		var cancel context.CancelFunc
-		inner, cancel = context.WithTimeout(ctx, half)
-		defer cancel()
-	}
-	for kind := Resources; kind < Kinds; kind++ {
-		if !c.has(kind) {
-			continue
-		}
-		number, bytes := l.number, l.bytes
-		if err := c.listKind(inner, l, kind); err != nil {
-			if isLost(err) || ctx.Err() != nil {
-				return list, err
-			}
-			list.Failed[kind] = late(err, half.Round(10*time.Millisecond))
-			l.elements[kind], l.number, l.bytes = nil, number, bytes
-		}
-	}
-	list.Elements = l.elements
-	return list, nil
-}
-
-// listKind reads one list. A server that does not know the request has an empty one.
-func (c *conn) listKind(ctx context.Context, l *listing, kind Kind) error {
-	l.kind = kind
-	_, err := c.client.ListTools(context.WithValue(ctx, listingKey{}, l), mcp.ListToolsRequest{})
-	if err == nil || errors.Is(err, mcp.ErrMethodNotFound) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", lists[kind].method, err)
-}
 
 // mirror returns the headers that a call must have because of its arguments.
 func (c *conn) mirror(tool string, args any) http.Header {

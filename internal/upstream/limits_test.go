@@ -99,7 +99,7 @@ func TestListingIsBounded(t *testing.T) {
 		listing := &listing{limits: l}
 		var err error
 		for _, page := range test.pages {
-			if _, err = listing.take(json.RawMessage(page)); err != nil {
+			if _, err = listing.takePage(json.RawMessage(page)); err != nil {
 				break
 			}
 		}

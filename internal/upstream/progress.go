@@ -31,18 +31,6 @@ func WithMeta(ctx context.Context, meta map[string]any) context.Context {
 	return context.WithValue(ctx, metaKey{}, meta)
 }
 
-// callTool sends a tools/call request with the options of its context.
-func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest, asTask bool) (*mcp.CallToolResult, error) {
-	var end func()
-	r.Params.Meta, end = c.meta(ctx)
-	defer end()
-	r.Header = c.mirror(r.Params.Name, r.Params.Arguments)
-	if asTask {
-		return c.callTask(ctx, r)
-	}
-	return c.client.CallTool(ctx, r)
-}
-
 // meta returns the _meta of a request with the options of its context, or nil. The
 // caller calls end when the request has ended.
 func (c *conn) meta(ctx context.Context) (m *mcp.Meta, end func()) {

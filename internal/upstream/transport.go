@@ -154,7 +154,7 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 		return nil, tooLarge(g.maxMessage)
 	}
 	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == lists[l.kind].method {
-		result, err := l.take(response.Result)
+		result, err := l.takePage(response.Result)
 		if err != nil {
 			return nil, err
 		}
