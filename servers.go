@@ -61,16 +61,20 @@ func (m *Manager) tellDetached(ctx context.Context, e Event) {
 // Servers returns the status of each server, in registration order. It does not
 // include tools of [Manager.AddTools].
 func (m *Manager) Servers() []ServerStatus {
-	figures := m.figures(m.def.view())
 	m.mu.Lock()
 	sources := slices.Clone(m.sources)
 	m.mu.Unlock()
 	var list []ServerStatus
 	for _, src := range sources {
 		if src.server != nil {
-			st, f := m.statusOf(src), figures[src.name]
-			st.Inline, st.Tokens, st.Usage = f.Inline, f.Tokens, Usage(f.Usage)
-			list = append(list, st)
+			list = append(list, m.statusOf(src))
+		}
+	}
+	m.usageMu.Lock()
+	defer m.usageMu.Unlock()
+	for i := range list {
+		if u := m.usage[list[i].Name]; u != nil {
+			list[i].Usage = *u
 		}
 	}
 	return list
@@ -103,11 +107,12 @@ func (m *Manager) Restart(ctx context.Context, server string) error {
 	return prefixed(err, "restart of server %q: ", server)
 }
 
-// figures returns those of each server and group of tools that has tools in v, by name.
+// figures returns those of each server and group of tools, by name: of the tools that v sees,
+// and of all calls.
 func (m *Manager) figures(v *view) map[string]snapshot.Figures {
 	of := make(map[string]snapshot.Figures)
 	for t, p := range v.each() {
-		if v.own().tool(t.name) != t { // it belongs to the user's system
+		if p == hidden || v.own().tool(t.name) != t { // the latter belongs to the user's system
 			continue
 		}
 		f := of[t.def.Server]
@@ -120,11 +125,10 @@ func (m *Manager) figures(v *view) map[string]snapshot.Figures {
 	}
 	m.usageMu.Lock()
 	defer m.usageMu.Unlock()
-	for name, f := range of {
-		if u := m.usage[name]; u != nil {
-			f.Usage = snapshot.Usage(*u)
-			of[name] = f
-		}
+	for name, u := range m.usage {
+		f := of[name]
+		f.Usage = snapshot.Usage(*u)
+		of[name] = f
 	}
 	return of
 }

@@ -229,7 +229,9 @@ func TestDebugSnapshotOfServers(t *testing.T) {
 	require.Len(t, list, 3)
 	assert.Equal(t, string(StateReady), list[0].State)
 	status := mgr.Servers()[0]
-	assert.Equal(t, snapshot.Figures{Tools: 3, Inline: status.Inline, Tokens: status.Tokens, Usage: snapshot.Usage(status.Usage)}, list[0].Figures)
+	assert.Equal(t, []int{3, 3}, []int{list[0].Figures.Tools, list[0].Figures.Inline})
+	assert.Positive(t, list[0].Figures.Tokens)
+	assert.Equal(t, snapshot.Usage(status.Usage), list[0].Figures.Usage)
 	assert.Equal(t, 1, list[0].Figures.Usage.Calls)
 	assert.Equal(t, string(StateDown), list[1].State)
 	require.NotEmpty(t, list[1].Err)

@@ -53,6 +53,24 @@ func TestUsageOfARemovedServer(t *testing.T) {
 	assert.Zero(t, figuresOf(m)["a"].Usage)
 }
 
+// Figures are of the tools that the session sees, and calls count whether or not it sees any.
+func TestFiguresLeaveOutWhatIsHidden(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	require.NoError(t, m.AddServer(t.Context(), serving("a", echoTool("run", ""), echoTool("stop", ""))))
+	_, err := m.Call(t.Context(), "mcp_a__run", `{}`)
+	require.NoError(t, err)
+	both := figuresOf(m)["a"]
+	require.NoError(t, m.SetRules([]Rule{{Name: "no", Patterns: []string{"mcp_a__stop"}, Action: RuleExclude}}))
+	one := figuresOf(m)["a"]
+	assert.Equal(t, []int{2, 1}, []int{both.Tools, one.Tools})
+	assert.Equal(t, both.Tokens/2, one.Tokens)
+	require.NoError(t, m.SetRules([]Rule{{Name: "none", Patterns: []string{"*"}, Action: RuleExclude}}))
+	assert.Zero(t, figuresOf(m)["a"].Tools)
+	assert.Equal(t, 1, figuresOf(m)["a"].Usage.Calls)
+	assert.Equal(t, 1, m.Servers()[0].Usage.Calls)
+}
+
 // figuresOf returns the figures of each server and group of tools as the default session
 // sees them, without latencies.
 func figuresOf(m *Manager) map[string]snapshot.Figures {

@@ -37,10 +37,7 @@ type ServerStatus struct {
 	Failures int
 	Retry    time.Time
 
-	// Inline is how many of its tools are inline in the default session, Tokens what the
-	// definitions of those that the session sees take, and Usage counts their calls in all
-	// sessions, including those of users. They are zero in errors and events.
-	Inline int
-	Tokens int
-	Usage  Usage
+	// Usage counts the calls of its tools in all sessions, including those of users. It is
+	// zero in errors and events.
+	Usage Usage
 }

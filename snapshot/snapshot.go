@@ -108,7 +108,7 @@ type Server struct {
 	Figures Figures // as the default session sees the tools; none of a user's server
 }
 
-// Figures are those of the tools of one server in a session.
+// Figures are those of the tools of one server that a session sees.
 type Figures struct {
 	Tools  int
 	Inline int
