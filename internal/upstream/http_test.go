@@ -242,14 +242,18 @@ func TestArgumentsAsHeaders(t *testing.T) {
 		}
 		inner.ServeHTTP(answer, r)
 		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
-		fmt.Fprint(w, strings.Replace(answer.Body.String(), `"tools":[`, `"tools":[{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A b"}}}},`, 1))
+		fmt.Fprint(w, strings.Replace(answer.Body.String(), `"tools":[`, `"tools":[{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A b"}}}},`+
+			`{"name":"escaped","inputSchema":{"type":"object","properties":{"region":{"type":"string","X-mcp-\u0068eader":"Region"}}}},`+
+			`{"name":"deep","inputSchema":`+deep(251, `{"type":"string","x-mcp-header":"Region"}`)+`},{"name":"plainly deep","inputSchema":`+deep(4000, `{}`)+`},`, 1))
 	}), "127.0.0.1:0")
 	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
 	require.True(t, srv.connection().isModernHTTP())
 	tools, _ := srv.listed()
-	require.Len(t, tools, 3)
+	require.Len(t, tools, 6)
 	assert.EqualError(t, tools[0].Problem, `the x-mcp-header annotations of "bad" are invalid`)
-	assert.NoError(t, errors.Join(tools[1].Problem, tools[2].Problem))
+	assert.EqualError(t, tools[2].Problem, `the schema of "deep" has x-mcp-header annotations and more levels than the limit of 500`)
+	assert.NoError(t, errors.Join(tools[1].Problem, tools[3].Problem, tools[4].Problem, tools[5].Problem))
+	assert.Contains(t, *srv.connection().mirrored.Load(), "escaped")
 	for _, tool := range []string{"run", "plain"} {
 		_, err := srv.Call(t.Context(), Tool{Name: tool}, json.RawMessage(`{"region":"eu","other":"x"}`))
 		require.NoError(t, err)
@@ -258,6 +262,11 @@ func TestArgumentsAsHeaders(t *testing.T) {
 	assert.Equal(t, "eu", region)
 	region, _ = got.Load("plain")
 	assert.Equal(t, "", region)
+}
+
+// deep returns a schema with so many properties in each other, the innermost as given.
+func deep(levels int, innermost string) string {
+	return strings.Repeat(`{"properties":{"a":`, levels) + innermost + strings.Repeat(`}}`, levels)
 }
 
 // A redirect must stay on the host and may go to https but not back. The number

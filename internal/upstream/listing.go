@@ -197,6 +197,10 @@ func needsTask(raw json.RawMessage) bool {
 	return bytes.Contains(raw, []byte("taskSupport")) && json.Unmarshal(raw, &in) == nil && in.Execution.TaskSupport == mcp.TaskSupportRequired
 }
 
+// maxMirrored is how many levels a schema with arguments that are sent as headers may
+// have: the time that mcp-go takes to find them grows with the square of its levels.
+const maxMirrored = 500
+
 // mirror notes a tool with arguments that must be sent as headers too. Clients must
 // not use a tool that asks for headers in a wrong way.
 func (l *listing) mirror(raw json.RawMessage) error {
@@ -204,12 +208,16 @@ func (l *listing) mirror(raw json.RawMessage) error {
 		Name   string          `json:"name"`
 		Schema json.RawMessage `json:"inputSchema"`
 	}
-	if !l.mirrors || json.Unmarshal(raw, &in) != nil {
+	if !l.mirrors || !mayMirror(raw) || json.Unmarshal(raw, &in) != nil {
 		return nil
+	}
+	name := text.Line(in.Name, text.MaxName)
+	if levels(in.Schema) > maxMirrored {
+		return fmt.Errorf("the schema of %q has x-mcp-header annotations and more levels than the limit of %d", name, maxMirrored)
 	}
 	tool := mcp.Tool{Name: in.Name, RawInputSchema: in.Schema}
 	if mcp.ValidateParamHeaderAnnotations(&tool) != nil {
-		return fmt.Errorf("the x-mcp-header annotations of %q are invalid", text.Line(in.Name, text.MaxName))
+		return fmt.Errorf("the x-mcp-header annotations of %q are invalid", name)
 	}
 	if _, ok := l.mirrored[in.Name]; !ok && len(mcp.ExtractParamHeaderBindings(&tool)) > 0 {
 		if l.mirrored == nil {
@@ -218,6 +226,29 @@ func (l *listing) mirror(raw json.RawMessage) error {
 		l.mirrored[in.Name] = tool
 	}
 	return nil
+}
+
+// mayMirror reports whether there may be an x-mcp-header annotation in a definition,
+// in whatever case, and escaped or not.
+func mayMirror(raw json.RawMessage) bool {
+	return bytes.Contains(bytes.ToLower(raw), []byte("x-mcp-header")) || bytes.Contains(raw, []byte(`\u00`))
+}
+
+// levels returns how many objects and arrays of a JSON text are at most in each other.
+func levels(raw json.RawMessage) (deepest int) {
+	for d, depth := json.NewDecoder(bytes.NewReader(raw)), 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return deepest
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+			deepest = max(deepest, depth)
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+	}
 }
 
 func definitionTooLarge(size, limit int) error {
