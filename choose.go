@@ -27,11 +27,16 @@ var reasons = [...]string{
 
 func (r reason) String() string { return reasons[r] }
 
-// mayBeginBare reports whether the first Turn may do without a tool that calls others.
-func (s *Session) mayBeginBare() bool {
+// mayBeginBare reports whether the first Turn may do without a tool that calls others, if
+// all servers have listed their tools.
+func (s *Session) mayBeginBare(form *request.Form, model string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.told().begun && s.asked.disclosure == Automatic && !s.viewLocked().searchMode()
+	if s.told().begun || s.asked.disclosure != Automatic {
+		return false
+	}
+	_, _, why := s.viewLocked().choose(form, model, true)
+	return why == nothingDeferred
 }
 
 // takes returns an error unless the form and the model can do what a disclosure needs. A model

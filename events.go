@@ -13,7 +13,7 @@ const (
 	EventRead     EventKind = "read"     // a resource was read or a prompt was got, with or without success
 	EventFull     EventKind = "full"     // tools stay deferred, because the list has no room: see ListOptions
 	EventBegin    EventKind = "begin"    // the first Turn of a conversation chose its Disclosure
-	EventWaiting  EventKind = "waiting"  // the model can't get tools until Compact: those of Turn.Waiting that the Turn before had not
+	EventWaiting  EventKind = "waiting"  // the model can't get tools until Compact: those of Turn.Waiting that the Turn before, in this process, had not
 
 	// EventCacheLost means that a request read less from the provider's cache than the
 	// request before it had left there: see [Session.CountUsage].

@@ -24,12 +24,7 @@ func (m *Manager) Problems() []error {
 func (m *Manager) skillProblems() []error {
 	v := m.def.view()
 	problems := slices.Clone(v.skills.problems)
-	m.mu.Lock()
-	waiting := slices.ContainsFunc(m.sources, func(src *source) bool {
-		return src.server != nil && src.listedAt.IsZero()
-	})
-	m.mu.Unlock()
-	if waiting {
+	if !m.allListed() {
 		return problems
 	}
 	for _, sk := range v.skills.list {

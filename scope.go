@@ -67,6 +67,9 @@ type sessionManager interface {
 	// known returns what can be said of the tools that patterns are about.
 	known() rules.Known
 
+	// allListed reports whether all servers have listed their tools.
+	allListed() bool
+
 	// connecting returns what patterns see of the tool with that registered
 	// name, if it would belong to a server that is still connecting.
 	connecting(tool string) (rules.Tool, bool)

@@ -189,7 +189,8 @@ func validateCallers(names []string) {
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.pages.kept.Drop()
-	s.closed, s.active, s.unavailable, s.overflow, s.used, s.shown, s.prefix, s.knownNames, s.kept, s.links, s.pages = true, nil, nil, nil, nil, nil, nil, nil, nil, nil, pages{}
+	s.closed, s.active, s.unavailable, s.overflow, s.used, s.shown, s.prefix, s.turns = true, nil, nil, nil, nil, nil, nil, nil
+	s.knownNames, s.kept, s.links, s.pages, s.refused = nil, nil, nil, pages{}, nil
 	s.mu.Unlock()
 	s.caller.End()
 	s.scope.manager.closed(s)

@@ -72,7 +72,7 @@ func (m *Manager) known() (k rules.Known) {
 		defs := src.listed
 		if src.server == nil {
 			defs = src.defs
-		} else if src.listedAt.IsZero() {
+		} else if src.isUnlisted() {
 			k.Missing = append(k.Missing, rules.Tool{Name: src.claim.Start(), Server: src.name})
 		}
 		for _, d := range defs {
@@ -83,6 +83,16 @@ func (m *Manager) known() (k rules.Known) {
 		}
 	}
 	return k
+}
+
+// allListed reports whether all servers have listed their tools.
+func (m *Manager) allListed() bool {
+	if m.system != nil && !m.system.allListed() {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !slices.ContainsFunc(m.sources, (*source).isUnlisted)
 }
 
 // connecting returns what patterns see of the tool with that registered name, if it
@@ -100,18 +110,23 @@ func (m *Manager) connecting(tool string) (rules.Tool, bool) {
 // name would belong, if it is not connecting and has never listed its tools, or nil; and
 // what patterns see of the tool.
 func (m *Manager) unlistedServerOf(tool string) (*owner, rules.Tool) {
-	m.mu.Lock()
-	for _, src := range m.sources {
-		if own, ok := src.claim.Own(tool); ok && src.server != nil && src.begun && src.listedAt.IsZero() && src.server.Status().State != upstream.Connecting {
-			m.mu.Unlock()
+	for _, src := range m.unlistedSources() {
+		if own, ok := src.claim.Own(tool); ok && src.server.Status().State != upstream.Connecting {
 			return m.owner, rules.Tool{Name: tool, Server: src.name, Own: own}
 		}
 	}
-	m.mu.Unlock()
 	if m.system != nil {
 		return m.system.unlistedServerOf(tool)
 	}
 	return nil, rules.Tool{}
+}
+
+// unlistedSources returns the servers that were started and have never listed their tools,
+// in registration order.
+func (m *Manager) unlistedSources() []*source {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.sources), func(src *source) bool { return !src.begun || !src.isUnlisted() })
 }
 
 // connectingServers returns the names of the servers that are still connecting, in

@@ -234,7 +234,10 @@ func (s *snapshotOf) WhyNot(name string) snapshot.Text {
 	}
 	for _, m := range s.managers {
 		m.mu.Lock()
-		for _, src := range m.sources {
+		sources := slices.Clone(m.sources)
+		m.mu.Unlock()
+		unlisted := m.unlistedSources()
+		for _, src := range sources {
 			own, ok := src.claim.Own(name)
 			t := src.subjectOf(own)
 			switch t.Within = true; {
@@ -243,11 +246,10 @@ func (s *snapshotOf) WhyNot(name string) snapshot.Text {
 				err = fmt.Errorf("ServerConfig.Tools of server %q does not permit it%s", src.name, rules.Rights{rules.Access(src.cfg.Tools)}.Because(t))
 			case !rules.Access(m.opts.Access).Permits(src.subjectOf(own)):
 				err = fmt.Errorf("Options.Access does not permit it%s", rules.Rights{rules.Access(m.opts.Access)}.Because(src.subjectOf(own)))
-			case src.server != nil && src.listedAt.IsZero():
+			case slices.Contains(unlisted, src):
 				err = fmt.Errorf("its server %q is %s and has not listed its tools yet", src.name, src.server.Status().State)
 			}
 		}
-		m.mu.Unlock()
 	}
 	return s.Text(strings.TrimPrefix(err.Error(), "mcphybrid: "))
 }

@@ -41,6 +41,10 @@ type source struct {
 	problems []error
 }
 
+// isUnlisted reports whether it is a server that has never listed its tools. The caller
+// holds mu.
+func (src *source) isUnlisted() bool { return src.server != nil && src.listedAt.IsZero() }
+
 // hide hides the server's secrets in err.
 func (src *source) hide(err error) error {
 	if src.server == nil {

@@ -12,8 +12,9 @@ import (
 )
 
 // A Turn is what the next request to the model needs of a session. Each request begins
-// with all bytes of the one before: what came since is appended to the conversation, and
-// never put into the system prompt or the list of tools, until [Session.Compact].
+// with all bytes of the one before, but for the marks of Anthropic's cache: what came since
+// is appended to the conversation, and never put into the system prompt or the list of
+// tools, until [Session.Compact].
 type Turn struct {
 	// System is the text behind the host's system prompt: the sections as they were at
 	// the beginning. It begins with a blank line, or is "".
@@ -39,9 +40,9 @@ type Turn struct {
 	Removed []string
 
 	// Waiting has the registered names of tools that came after the beginning and that
-	// the model can neither see nor find, since the list of tools has neither them nor a
-	// tool that calls others. They are there after the next [Session.Compact]. It is nil
-	// unless no tool was deferred at the beginning. An [EventWaiting] tells of each once.
+	// the model can neither see nor find: the list of tools has neither them nor a tool that
+	// calls others, and the conversation takes none. They are there after the next
+	// [Session.Compact]. An [EventWaiting] tells of each once, and after a restore again.
 	Waiting []string
 
 	// Betas are what Anthropic wants to read in the header anthropic-beta, or nil.
@@ -53,7 +54,8 @@ type Turn struct {
 	Why        string
 
 	// Place is the place of this Turn in the conversation, and Before the one of the Turn
-	// before it, maybe in another process: see [Session.TakeBack].
+	// before it, maybe in another process: see [Session.TakeBack]. Places from before a restore that
+	// reported changes do not hold.
 	Place  int
 	Before int
 
@@ -79,9 +81,9 @@ type Insert struct {
 // to which Append was appended. The host adds the others, such as the model. For Anthropic
 // there are marks of what to cache, behind the tools, the system prompt and the last
 // message, and where the request before ended, if that is 20 blocks back or more. A message
-// with that mark is a copy. If the host marks a message, it gets none. Messages of the role
-// system stand behind those of the user, before an answer or at the end, and those that meet
-// there are one: it refuses all else.
+// with that mark is a copy. The API takes four marks: each in a message of the host's takes
+// the place of one of these. Messages of the role system stand behind those of the user,
+// before an answer or at the end, and those that meet there are one: it refuses all else.
 func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 	return t.form.Body(system+t.System, t.Tools, t.first, messages)
 }
@@ -189,10 +191,7 @@ type telling struct {
 // takeTurn begins the conversation if it has not begun, and takes all that the model was
 // not told yet.
 func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem, telling, error) {
-	complete := true
-	if s.mayBeginBare() {
-		complete = len(s.scope.manager.known().Missing) == 0
-	}
+	complete := s.mayBeginBare(form, model) && s.scope.manager.allListed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first, was, wasPrefix, wasFull := !s.told().begun, s.shown, s.prefix, s.full

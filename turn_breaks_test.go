@@ -29,8 +29,8 @@ func manyTools(n int) (list []mcpserver.ServerTool) {
 	return list
 }
 
-// A Turn after the Manager or the session was closed must not panic.
-func TestTurnTurnAfterClose(t *testing.T) {
+// A Turn after the Manager or the session was closed fails, and does not panic.
+func TestTurnAfterClose(t *testing.T) {
 	for _, what := range []string{"manager", "session"} {
 		for _, at := range []bool{false, true} {
 			t.Run(fmt.Sprint(what, at), func(t *testing.T) {
@@ -44,13 +44,13 @@ func TestTurnTurnAfterClose(t *testing.T) {
 				} else {
 					s.Close()
 				}
-				assert.NotPanics(t, func() {
-					if at {
-						_, _ = s.TurnAt(provider.OpenAIChat, "", 3)
-					} else {
-						_, _ = s.Turn(provider.OpenAIChat, "")
-					}
-				})
+				var err error
+				if at {
+					_, err = s.TurnAt(provider.OpenAIChat, "", 3)
+				} else {
+					_, err = s.Turn(provider.OpenAIChat, "")
+				}
+				assert.ErrorIs(t, err, ErrClosed)
 			})
 		}
 	}

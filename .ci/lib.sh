@@ -165,12 +165,12 @@ size() {
 	return $status
 }
 
-# concurrent: the folders of the packages that start goroutines or have locks, in their
-# code or their tests. The race detector finds nothing in the others.
+# concurrent: the folders of the packages that start goroutines, have locks or run tests in
+# parallel. The race detector finds nothing in the others.
 concurrent() {
 	local folder
 	go list -f '{{.Dir}}' ./... | while read -r folder; do
-		! grep -qE '^\s+go [a-z(]|\.Go\(|"sync(/atomic)?"|synctest' "$folder"/*.go || echo "$folder"
+		! grep -qE '^\s+go [a-z(]|\.Go\(|t\.Parallel\(|"sync(/atomic)?"|synctest' "$folder"/*.go || echo "$folder"
 	done
 }
 

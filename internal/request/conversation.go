@@ -100,22 +100,34 @@ func (f *Form) Text(sections string, adds bool) string {
 func (f *Form) Messages(n News, adds bool) []json.RawMessage { return f.talk.write(n, adds) }
 
 // Body returns the members of a request that have the system prompt, the tools and the
-// messages. Where the provider wants to be told what to cache, marks stand behind the first
-// tools, behind the system prompt and at the last message, and where the request before
-// ended, if that is far back: see markBefore.
+// messages. Where the provider wants to be told what to cache, there are marks: see maxMarks.
 func (f *Form) Body(system string, tools []provider.Tool, first int, messages []json.RawMessage) map[string]any {
 	list := make([]json.RawMessage, len(tools))
 	for i, t := range tools {
 		list[i] = t.JSON
 	}
-	if f == Anthropic {
-		markLast(tools[:first], list)
-		messages = markBefore(inOrder(messages))
-	}
 	if messages == nil {
 		messages = []json.RawMessage{}
 	}
-	return f.talk.body(system, list, messages)
+	if f != Anthropic {
+		return f.talk.body(system, list, messages)
+	}
+	messages = inOrder(messages)
+	left := maxMarks - countMarks(messages)
+	if left >= 4 {
+		messages = markBefore(messages)
+	}
+	if left >= 3 {
+		markLast(tools[:first], list)
+	}
+	body := f.talk.body(system, list, messages)
+	if system != "" && left >= 2 {
+		body["system"].([]any)[0].(members)[cacheControl] = ephemeral
+	}
+	if left >= 1 {
+		body[cacheControl] = ephemeral
+	}
+	return body
 }
 
 type members = map[string]any
@@ -227,9 +239,9 @@ func userContent(n News, _ bool) []json.RawMessage {
 // The requests. A member without content is left out: some providers refuse it.
 
 func messagesBody(system string, tools, messages []json.RawMessage) map[string]any {
-	body := members{"messages": messages, "cache_control": ephemeral}
+	body := members{"messages": messages}
 	if system != "" {
-		body["system"] = []any{members{"type": "text", "text": system, "cache_control": ephemeral}}
+		body["system"] = []any{members{"type": "text", "text": system}}
 	}
 	return withTools(body, tools)
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/mcphybrid/mcphybrid/provider"
 )
 
-// Marks tell Anthropic what to cache: all that ends at one. A request may have four. Behind the
-// tools, behind the system prompt and at the last message there is always one.
+// maxMarks is how many marks a request to Anthropic may have. Marks tell what to cache: all
+// that ends at one. In the order in which they matter, ours stand at the last message, behind
+// the system prompt, behind the tools, and where the request before ended: see markBefore. Of
+// these, each mark of the host's takes the place of the last.
+const maxMarks = 4
 
 // ephemeral is Anthropic's mark for what is cached up to here.
 var ephemeral = json.RawMessage(`{"type":"ephemeral"}`)
@@ -35,8 +38,7 @@ func markLast(tools []provider.Tool, list []json.RawMessage) {
 
 // markBefore returns the messages with a mark where the request before ended, if that is too
 // far back for Anthropic to find it from the end: behind many calls in one answer, or many
-// tools that came at once. That request ended before the model's last answer. A host that
-// marks a message itself gets no mark: there may be no more than four.
+// tools that came at once. That request ended before the model's last answer.
 func markBefore(messages []json.RawMessage) []json.RawMessage {
 	n, end := 0, len(messages)-1
 	for ; end >= 0; end-- {
@@ -50,7 +52,7 @@ func markBefore(messages []json.RawMessage) []json.RawMessage {
 			break
 		}
 	}
-	if end < 1 || n < lookback || slices.ContainsFunc(messages, isMarked) {
+	if end < 1 || n < lookback {
 		return messages
 	}
 	marked, ok := withMark(messages[end-1])
@@ -74,17 +76,23 @@ func countBlocks(content json.RawMessage) int {
 	return n
 }
 
-// isMarked reports whether a message, a block or one of its contents has a mark.
-func isMarked(raw json.RawMessage) bool {
-	if !bytes.Contains(raw, []byte(cacheControl)) {
-		return false
+// countMarks returns how many marks messages, or blocks, and their contents have.
+func countMarks(list []json.RawMessage) (n int) {
+	for _, raw := range list {
+		if !bytes.Contains(raw, []byte(cacheControl)) {
+			continue
+		}
+		var in struct {
+			Mark    json.RawMessage `json:"cache_control"`
+			Content json.RawMessage
+		}
+		_ = json.Unmarshal(raw, &in)
+		if !text.IsNull(in.Mark) {
+			n++
+		}
+		n += countMarks(text.Elements(in.Content))
 	}
-	var in struct {
-		Mark    json.RawMessage `json:"cache_control"`
-		Content json.RawMessage
-	}
-	_ = json.Unmarshal(raw, &in)
-	return !text.IsNull(in.Mark) || slices.ContainsFunc(text.Elements(in.Content), isMarked)
+	return n
 }
 
 // withMark returns a message with a mark at its last block that may have one. It returns

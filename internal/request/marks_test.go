@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // wide returns an answer with so many calls, and their results. Each result has contents.
@@ -80,4 +82,22 @@ func TestMarkBefore(t *testing.T) {
 func TestMarkBeforeWithoutMessages(t *testing.T) {
 	t.Parallel()
 	assert.Empty(t, Anthropic.Body("", nil, 0, nil)["messages"])
+}
+
+// Marks of the host's take the places of ours: there are no more than four.
+func TestMarksOfTheHost(t *testing.T) {
+	t.Parallel()
+	const mark = `,"cache_control":{"type":"ephemeral"}`
+	tools := []provider.Tool{{Name: "a", JSON: json.RawMessage(`{"name":"a"}`)}}
+	for host, want := range []int{4, 4, 4, 4, 4, 5} {
+		messages := []json.RawMessage{json.RawMessage(`{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"x"`+mark+`},`, host) + `{"type":"text","text":"x"}]}`)}
+		messages = append(messages, wide(10, `"x"`)...)
+		body := Anthropic.Body("Be brief.", tools, 1, messages)
+		raw, err := json.Marshal(body)
+		require.NoError(t, err)
+		assert.Equal(t, want, strings.Count(string(raw), "cache_control"), "%d of the host's", host)
+		assert.Equal(t, host < 4, body["cache_control"] != nil)
+		assert.Equal(t, host < 3, strings.Contains(fmt.Sprint(body["system"]), "cache_control"))
+		assert.Equal(t, host < 2, strings.Contains(string(body["tools"].([]json.RawMessage)[0]), "cache_control"))
+	}
 }
