@@ -101,7 +101,11 @@ type partition struct {
 	indexer *indexer // for the tools that no catalog has indexed
 
 	promptPrefixes [disclosures]promptPrefixes
-	rest           struct {
+	figures        struct { // see scope.figuresOf
+		once sync.Once
+		Stats
+	}
+	rest struct {
 		once sync.Once
 		catalog
 	}

@@ -3,16 +3,15 @@ package mcphybrid
 // A weigher computes figures of sessions. It counts only once what several of
 // them share.
 type weigher struct {
-	scope      *scope
-	partitions map[*partition]Stats // without active tools
-	sections   map[*listItem]weight // by the first item shown
+	scope    *scope
+	sections map[*listItem]weight // by the first item shown
 }
 
 // A weight is the cost of the sections of that many items.
 type weight struct{ items, tokens int }
 
 func newWeigher(s *scope) *weigher {
-	return &weigher{scope: s, partitions: make(map[*partition]Stats), sections: make(map[*listItem]weight)}
+	return &weigher{scope: s, sections: make(map[*listItem]weight)}
 }
 
 // stats returns the figures of a session that no other goroutine uses.
@@ -24,11 +23,7 @@ func (w *weigher) stats(s *Session) Stats {
 // weigh returns the figures of s, given its view, the list that its model was
 // shown, its usage and its ledger.
 func (w *weigher) weigh(s *Session, v *view, list []listItem, u sessionUsage, l *ledger) Stats {
-	st, ok := w.partitions[v.partition]
-	if !ok {
-		st = w.weighTools(v.partition)
-		w.partitions[v.partition] = st
-	}
+	st := w.scope.figuresOf(v.partition)
 	st.Crowded = len(v.overflow)
 	st.Inline -= st.Crowded
 	st.Deferred += st.Crowded
@@ -50,14 +45,21 @@ func (w *weigher) weigh(s *Session, v *view, list []listItem, u sessionUsage, l 
 	return st
 }
 
-func (w *weigher) weighTools(sel *partition) (st Stats) {
+// figuresOf returns the figures of the tools of a partition, without active ones. Each
+// response is counted with them, so they are computed once.
+func (s *scope) figuresOf(p *partition) Stats {
+	p.figures.once.Do(func() { p.figures.Stats = s.weighTools(p) })
+	return p.figures.Stats
+}
+
+func (s *scope) weighTools(sel *partition) (st Stats) {
 	servers := make(map[origin]bool)
 	for t, p := range sel.each() {
 		if p == hidden {
 			continue
 		}
 		servers[t.origin()] = true
-		tokens := w.scope.toolTokens(t)
+		tokens := s.toolTokens(t)
 		st.Tools++
 		st.Tokens.All += tokens
 		if p == inline {
