@@ -86,7 +86,7 @@ const (
 //	"timeout"       see [Server.StartTimeout]: "20s" or milliseconds
 //	"callTimeout"   see [Server.CallTimeout]: likewise
 //
-// docs/clients.md has the keys of all clients and what becomes of them. Whatever
+// KEYS.md beside this file has the keys of all clients and what becomes of them. Whatever
 // switches off a server or a tool holds. In strings, ${VAR} stands for an
 // environment variable, and ${VAR:-text} for text if the variable is unset. A
 // reference without a value is a problem.

@@ -69,7 +69,7 @@ var kinds = []kind{
 	{"key", warning, `correct its spelling or remove it`, keys(true)},
 	{"no-servers", warning, `add a server, or switch one on`, (*checkup).noServers},
 	{"shortened", note, `nothing: use these names in rules and pins`, renamed(false)},
-	{"no-effect", note, `nothing, unless you rely on it: docs/clients.md has what each key does`, keys(false)},
+	{"no-effect", note, `nothing, unless you rely on it: config/KEYS.md has what each key does`, keys(false)},
 	{"off", note, `nothing: it is off because the file says so`, (*checkup).off},
 }
 
