@@ -20,11 +20,12 @@
 //
 // For each request to the model:
 //
-//   - [Session.PromptSections] returns the text that belongs in the system prompt.
-//   - [Session.Tools] returns the tools that the model may see now.
-//   - [Session.Export] returns the same tools as JSON for a provider.
+//   - [Session.Turn] returns the system prompt, the tools and the messages to append,
+//     for a provider.
 //   - [Session.Call] runs a tool call of the model and returns what it should read.
 //   - [Session.Search] finds deferred tools, for the host itself.
+//   - [Session.PromptSections], [Session.Tools] and [Session.Export] return the sections
+//     and the list of tools by themselves, for a host that builds its own requests.
 //
 // For a long conversation, and at the end:
 //
@@ -113,7 +114,7 @@
 // Equal configurations and tool lists give equal bytes. Tools are in
 // registration order: servers as they are configured, tools as their server
 // lists them. Which server connects first does not matter. Access lists,
-// [Rule]s, pins, budgets and use decide which tools a session has and which of
+// rules ([Rule]), pins, budgets and use decide which tools a session has and which of
 // these are inline. [Session.Placements] gives the reason for each tool.
 //
 // # Concurrency
