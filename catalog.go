@@ -15,7 +15,7 @@ import (
 // A catalog is one version of the tools that a Manager knows, and their index. All
 // readers share it once it is published, and nobody may change it.
 type catalog struct {
-	owner          *owner                      // nil for a part of several catalogs
+	owner          *owner                      // of its tools; nil for the small index of a partition, which may have tools of several
 	tools          []*BridgeTool               // in registration order
 	list           toolList                    // of which these are the tools; empty for a part
 	alwaysLoaded   bool                        // a tool wants to be always loaded

@@ -213,3 +213,20 @@ func (e *UnknownToolError) Error() string {
 
 // Unwrap returns [ErrUnknownTool].
 func (e *UnknownToolError) Unwrap() error { return ErrUnknownTool }
+
+// A CollisionError reports a server whose tools can't have the names that they
+// would have without other servers: models could take them for the tools of another
+// one. The names under a prefix belong to the server that had it first, for the life
+// of the Manager and beyond, with [Options.Cache] or, unless trust is off,
+// [Options.TrustStore]. The later server gets a prefix with a hash.
+type CollisionError struct {
+	Server string // the server whose tools have other names
+	Wanted string // the prefix that it would have, such as mcp_github
+	Prefix string // the one that it has, such as mcp_github_0a1b2c3d
+	First  string // the server that has such names; it may have been removed
+}
+
+func (e *CollisionError) Error() string {
+	return fmt.Sprintf("mcphybrid: names that begin with %q belong to server %q; the names of server %q begin with %q",
+		e.Wanted+"__", e.First, e.Server, e.Prefix+"__")
+}

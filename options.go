@@ -469,7 +469,7 @@ type InlineOptions struct {
 	ContextWindow int
 	Share         float64
 
-	fewer int // tokens if there are more than Max tools
+	deferring int // tokens if there are more than Max tools
 }
 
 // ListOptions bound the tools of servers in a session's list: those that are
@@ -536,10 +536,10 @@ func (o *InlineOptions) setTokens() {
 		share := int(max(1, min(o.Share*float64(o.ContextWindow), NoLimit/2))) // 0 would mean the default, and more may be no int
 		o.MaxTokens = min(cmp.Or(o.MaxTokens, share), share)
 	}
-	o.fewer = o.MaxTokens
+	o.deferring = o.MaxTokens
 	if o.MaxTokens == 0 {
-		o.fewer = defaultMaxInlineTokens / 2
+		o.deferring = defaultMaxInlineTokens / 2
 	}
 	amount(&o.MaxTokens, defaultMaxInlineTokens)
-	amount(&o.fewer, defaultMaxInlineTokens)
+	amount(&o.deferring, defaultMaxInlineTokens)
 }

@@ -122,15 +122,14 @@ const (
 	maxPromptPrefixes = 256 // and so many partitions in any case
 )
 
-// decide sets the standing of each tool of s. It takes these steps in order: hide
-// what the session may not use and what rules exclude, make pins inline, apply
-// the rules that summarize. Then it fills the room for inline tools: first with
-// tools that their servers want always loaded, then with the most used, then in
-// registration order.
+// decide sets the standing of each tool of s. First comes what decides each tool for
+// itself, the strongest first: access, rules that exclude, pins, rules that include or
+// summarize. Then the others fill the room for inline tools: first those that their servers
+// want always loaded, then the most used, then the rest in registration order.
 func (s *partition) decide() {
 	p := s.policy
 	seen := s.decideEach()
-	r := inlineRoom{tools: p.limit - s.inlineUsed.tools, tokens: p.fewer, list: newListRoom(p.list)}
+	r := inlineRoom{tools: p.limit - s.inlineUsed.tools, tokens: p.deferring, list: newListRoom(p.list)}
 	if seen+s.inlineUsed.tools <= p.allUpTo {
 		r.tools, r.tokens = seen, p.maxTokens
 	}

@@ -58,7 +58,7 @@ func (s *scope) forgetPartitions() {
 }
 
 // partition returns what a session with these rights and this intent sees now.
-// since returns what the session brings along from before.
+// since returns what of the past decides too: see carryOver.
 func (s *scope) partition(r rules.Rights, intent string, since func([]*catalog) carryOver) *partition {
 	s.partitioning.Lock()
 	if old := s.partitioned; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {

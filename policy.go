@@ -28,8 +28,8 @@ type policy struct {
 	invalid   error          // of the rules in the options, in the place of which rules excludes all; or nil
 	limit     int            // the largest number of inline tools; pins count, and may exceed it
 	allUpTo   int            // up to this many tools are all inline
-	maxTokens int            // of all inline tools together, if there are not more than allUpTo; likewise
-	fewer     int            // the same if there are more
+	maxTokens int            // of all inline tools together, if there are not more than allUpTo; pins count, and may exceed it
+	deferring int            // the same if there are more, so that some are deferred
 	list      listLimits     // of a session's list
 	used      map[string]int // rank among the most used, from 1, by registered name
 
@@ -69,7 +69,7 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*Bri
 	}
 	p := &policy{
 		pins: opts.Pins, rules: set, invalid: err, tokens: tokens,
-		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens, fewer: opts.Inline.fewer,
+		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens, deferring: opts.Inline.deferring,
 		lineTokens: lineTokens, listInline: opts.Prompt.ListInline, maxListing: opts.Prompt.MaxListingTokens,
 		list: listLimits{items: opts.List.Max, tokens: opts.List.MaxTokens, itemsEach: opts.List.ServerMax, tokensEach: opts.List.ServerTokens},
 	}

@@ -14,8 +14,8 @@ import (
 
 // This file and its neighbours hold every word that a model reads and that no server
 // wrote, so that you can judge the prompt without reading the code: the sections of the
-// system prompt here; metatools.go, the meta tools; answers.go, what they answer, but for
-// a call by the bridge (metatools.go) and a page (result.go); refusals.go, why a call has no
+// system prompt here; metatools.go, the meta tools; answersearch.go and answers.go, what
+// they answer, but for a call by the bridge (metatools.go) and a page (result.go); refusals.go, why a call has no
 // result; skills.go, skills; result.go, results that are cut; overrides.go, notes on tools.
 // What is wrong with arguments, internal/schema says. internal/result names what a provider
 // does not take, and internal/request says of news that stand in the user's role whose they

@@ -87,7 +87,7 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 	for i, a := range state.Active {
 		if t := r.tools[a.Tool-1]; t != nil && s.used[t.name].act == 0 {
 			s.used[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
-			s.unavailable = append(s.unavailable, t) // until the next view welcomes it
+			s.unavailable = append(s.unavailable, t) // until it is there: reconcile makes it active
 		}
 	}
 	s.turn, s.pages = max(state.Turn, 0), pages{max(state.Results, 0), result.Restored(state.Cut), state.Paged}

@@ -197,7 +197,7 @@ func (l *unanswered) add(caller context.Context) {
 	l.any, l.only = true, caller
 }
 
-// mayBeOf reports whether a question may be of another caller than this one.
+// mayBeOfOther reports whether a question may be of another caller than this one.
 func (l *unanswered) mayBeOfOther(caller context.Context) bool {
 	return l.several || l.any && l.only != caller
 }

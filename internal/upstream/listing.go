@@ -134,7 +134,7 @@ func (l *listing) ask(r transport.JSONRPCRequest) transport.JSONRPCRequest {
 	return r
 }
 
-// take collects the elements of one page. It returns an empty page of tools in its
+// takePage collects the elements of one page. It returns an empty page of tools in its
 // place.
 func (l *listing) takePage(result json.RawMessage) (json.RawMessage, error) {
 	kind, method := l.kind, lists[l.kind].method

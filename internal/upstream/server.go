@@ -390,7 +390,7 @@ func (s *Server) SetCached() bool {
 }
 
 // ListAgain has a connected server list all again, in the background, because another
-// process has other lists of it: at once, or after a [pace] if that happens again and again.
+// process has other lists of it: at once, or after a [relistDelay] if that happens again and again.
 // It reports whether the server is connected.
 func (s *Server) ListAgain() bool {
 	s.mu.Lock()

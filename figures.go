@@ -4,14 +4,14 @@ package mcphybrid
 // them share.
 type weigher struct {
 	scope    *scope
-	sections map[*listItem]weight // by the first item shown
+	sections map[*listItem]sectionCost // by the first item shown
 }
 
-// A weight is the cost of the sections of that many items.
-type weight struct{ items, tokens int }
+// A sectionCost is what the sections of that many items cost.
+type sectionCost struct{ items, tokens int }
 
 func newWeigher(s *scope) *weigher {
-	return &weigher{scope: s, sections: make(map[*listItem]weight)}
+	return &weigher{scope: s, sections: make(map[*listItem]sectionCost)}
 }
 
 // stats returns the figures of a session that no other goroutine uses.
@@ -79,7 +79,7 @@ func (w *weigher) weighSections(s *Session, list []listItem) int {
 	}
 	known := w.sections[&list[0]]
 	if known.items != len(list) {
-		known = weight{len(list), w.scope.tokens(s.sections(list, true, true))}
+		known = sectionCost{len(list), w.scope.tokens(s.sections(list, true, true))}
 		w.sections[&list[0]] = known
 	}
 	return known.tokens

@@ -1,0 +1,45 @@
+package mcphybrid
+
+import (
+	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+)
+
+// claimNames gives the source the prefix of its tools' names: the same at each call.
+func (src *source) claimNames(book *names.Book) error {
+	c, first, err := book.Claim(src.name, src.cfg.Prefix)
+	if err != nil {
+		return err
+	}
+	src.claim, src.number, src.collision = c, book.Number(c), nil
+	if first != "" {
+		src.collision = &CollisionError{src.name, c.Wanted, c.Prefix, first}
+	}
+	return nil
+}
+
+// nameTool gives d its registered name: the same at each call.
+func (src *source) nameTool(book *names.Book, d *definition) (err error) {
+	if d.registered, err = book.Name(src.claim, d.Own); err != nil {
+		return err
+	}
+	if alone := names.Alone(src.name, src.cfg.Prefix); alone != src.claim {
+		d.wanted = alone.Name(d.Own)
+	}
+	return nil
+}
+
+// subjectOf returns what patterns see of what a server lists under a name, besides tools.
+func (src *source) subjectOf(own string) rules.Tool {
+	t := rules.Tool{Name: src.claim.Name(own), Server: src.name, Own: own}
+	if own == "" {
+		t.Name = src.claim.Start()
+	}
+	if alone := names.Alone(src.name, src.cfg.Prefix); alone != src.claim {
+		t.Wanted = alone.Name(own)
+	}
+	return t
+}
+
+// anyTool returns what patterns see of a tool of which only the server is known.
+func (src *source) anyTool() rules.Tool { return anyTool(src.claim) }
