@@ -89,6 +89,11 @@ func (m *Memory) merge(name string, tools map[string]*tool) (replaced bool) {
 			s.tools[own] = ours
 		}
 		if ours != nil && !theirs.before(ours) {
+			if next := ours.replacing(theirs); len(next.Former) > len(ours.Former) {
+				ours = &next
+				s.tools[own] = ours
+				m.unsaved = true
+			}
 			if _, said := s.said[own]; !said && theirs.Changed != ours.Changed && theirs.Since.Equal(ours.Since) && theirs.Hash == ours.hash() {
 				s.mark(own, theirs.Changed)
 			}

@@ -108,6 +108,13 @@ func (t *tool) is(d *Definition) bool {
 	return t.Sum == hex.EncodeToString(d.Sum[:]) || t.Hash == d.Hash()
 }
 
+func (t *tool) sum() string {
+	if t.def != nil {
+		return hex.EncodeToString(t.def.Sum[:])
+	}
+	return t.Sum
+}
+
 func (t *tool) hash() string {
 	if t.def != nil {
 		return t.def.Hash()
@@ -118,7 +125,7 @@ func (t *tool) hash() string {
 // settled returns t with hashes in place of the definition.
 func (t tool) settled() *tool {
 	if t.def != nil {
-		t.Sum, t.Hash, t.def = hex.EncodeToString(t.def.Sum[:]), t.def.Hash(), nil
+		t.Sum, t.Hash, t.def = t.sum(), t.hash(), nil
 	}
 	return &t
 }
@@ -210,6 +217,9 @@ func (t tool) after(before *tool) tool {
 
 // replacing returns t, which remembers what before knew.
 func (t tool) replacing(before *tool) tool {
+	if len(before.Former) == 0 && t.sum() == before.sum() {
+		return t // no hash need be computed
+	}
 	former := slices.Clone(t.Former)
 	for _, hash := range append([]string{before.hash()}, before.Former...) {
 		if len(former) < maxFormer && hash != t.hash() && !slices.Contains(former, hash) {

@@ -429,3 +429,42 @@ func TestFormer(t *testing.T) {
 	assert.False(t, m.Knew("t", version(0)))
 	require.Len(t, m.servers["s"].tools["a"].Former, maxFormer)
 }
+
+// Of two processes that saw different definitions first, both know both in the end, whichever
+// of them saves first.
+func TestFormerOfOthers(t *testing.T) {
+	t.Parallel()
+	test := func(t *testing.T, order func(a, b *Memory) []*Memory) {
+		doc := new(memory)
+		x, y := define("a", "x"), define("a", "y")
+		a, b := fresh(Suspect, 10, doc), fresh(Suspect, 10, doc)
+		a.Judge("s", []*Definition{x})
+		time.Sleep(time.Second)
+		b.Judge("s", []*Definition{y})
+		for range 2 {
+			for _, m := range order(a, b) {
+				_, err := m.Refresh()
+				require.NoError(t, err)
+				_, err = m.Save()
+				require.NoError(t, err)
+			}
+		}
+		next := fresh(Suspect, 10, doc)
+		require.NoError(t, next.Load())
+		for name, m := range map[string]*Memory{"a": a, "b": b, "a later one": next} {
+			assert.True(t, m.Knew("s", x), name)
+			assert.True(t, m.Knew("s", y), name)
+			assert.Equal(t, []Finding{Changed}, findings(m.Judge("s", []*Definition{y})), "what was seen first counts")
+		}
+	}
+	t.Run("the first saves first", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			test(t, func(a, b *Memory) []*Memory { return []*Memory{a, b} })
+		})
+	})
+	t.Run("the first saves last", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			test(t, func(a, b *Memory) []*Memory { return []*Memory{b, a} })
+		})
+	})
+}
