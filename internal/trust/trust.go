@@ -232,14 +232,18 @@ func (t tool) replacing(before *tool) tool {
 
 // Knew reports whether a definition of a server is the known one, or was.
 func (m *Memory) Knew(name string, d *Definition) bool {
+	t := m.known(name, d.Name) // computing a hash can take long: not under the lock
+	return t != nil && (t.is(d) || slices.Contains(t.Former, d.Hash()))
+}
+
+// known returns what is known of a tool of a server, or nil.
+func (m *Memory) known(name, own string) *tool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.servers[name]
-	if s == nil || s.tools[d.Name] == nil {
-		return false
+	if s := m.servers[name]; s != nil {
+		return s.tools[own]
 	}
-	t := s.tools[d.Name]
-	return t.is(d) || slices.Contains(t.Former, d.Hash())
+	return nil
 }
 
 func (m *Memory) set(s *server, name string, t tool) {

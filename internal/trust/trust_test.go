@@ -468,3 +468,23 @@ func TestFormerOfOthers(t *testing.T) {
 		})
 	})
 }
+
+// A hash can take long to compute. Nothing waits for those that Knew needs.
+func TestKnewHashesWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	m, hashed := fresh(Suspect, 10, nil), 0
+	slow := func(text string) *Definition {
+		d := define("a", text)
+		hash := d.Hash()
+		d.Hash = func() string {
+			if hashed++; assert.True(t, m.mu.TryLock(), "of %s", text) {
+				m.mu.Unlock()
+			}
+			return hash
+		}
+		return d
+	}
+	m.Judge("s", []*Definition{slow("1")})
+	assert.False(t, m.Knew("s", slow("2")))
+	assert.GreaterOrEqual(t, hashed, 2, "of the known one, and of the other")
+}
