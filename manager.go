@@ -37,7 +37,10 @@ type Manager struct {
 	def    *Session // the default session
 	system *Manager // the system, if this is a user's Manager; else nil
 
-	trust   *trust.Memory
+	trust     *trust.Memory
+	rereading sync.Mutex // held while rereadTrust reads
+	reread    time.Time  // when that ended last
+
 	lookups *enrich.Lookups // nil without [Options.Enricher]
 
 	end context.CancelFunc // ends life

@@ -25,8 +25,11 @@ import (
 // and otherwise tells the model that the server is not connected. The session
 // shows no tool and no skill that it may not use. A tool in quarantine stays in the
 // beginning of a conversation by [Session.Turn] if the definition there was trusted
-// once, and is taken back behind it; otherwise it is not shown. A definition from a
-// state is never trusted: it is shown, and nothing else.
+// once, and is taken back behind it; otherwise it is not shown. If the definition is
+// unknown here, [Options.TrustStore] is read, at most once a second for all sessions:
+// what another process accepts within a second after such a read counts as unknown until
+// the next one or [Manager.Refresh]. A definition from a state is never trusted: it is
+// shown, and nothing else.
 //
 // changed names what is not as the state has it: tools by registered name that
 // are missing, different, in quarantine or not permitted, and skills. It has "MaxState" if
@@ -123,7 +126,6 @@ type restorer struct {
 	told    map[string]bool // the names in changed
 	turns   turns           // as saved, but for the places
 
-	refreshed bool            // the trust store has been read
 	permitted map[string]bool // by server of the catalogs: the session may use one of its tools
 }
 
@@ -313,13 +315,7 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 // trusts reports whether a definition of a tool in quarantine was trusted once, here or by
 // another process.
 func (r *restorer) trusts(t *BridgeTool) bool {
-	k := r.s.scope.manager
-	if k.trusted(t.owner, t.def, false) {
-		return true
-	}
-	again := !r.refreshed
-	r.refreshed = true
-	return again && k.trusted(t.owner, t.def, true)
+	return r.s.scope.manager.trusted(t.owner, t.def)
 }
 
 // item returns the item whose saved form is e, and whether the session may show it.

@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
@@ -150,8 +151,28 @@ func (m *Manager) reviewAll() error {
 
 // refreshTrust reads [Options.TrustStore] again and stores what could not be stored before.
 // After an error nothing has changed.
-func (m *Manager) refreshTrust() error {
+func (m *Manager) refreshTrust() error { return m.learned(m.trust.Refresh()) }
+
+// rereadEvery is how long rereadTrust does not read again.
+const rereadEvery = time.Second
+
+// rereadTrust is refreshTrust for what states ask for: who sends many of them must not make
+// us read the store as often. It waits for a read that is under way, so that what this one
+// finds counts for all that ask meanwhile. Within rereadEvery after that it does nothing.
+func (m *Manager) rereadTrust() error {
+	m.rereading.Lock()
+	if time.Since(m.reread) < rereadEvery {
+		m.rereading.Unlock()
+		return nil
+	}
 	changed, err := m.trust.Refresh()
+	m.reread = time.Now()
+	m.rereading.Unlock() // what follows calls the host, which may restore a session
+	return m.learned(changed, err)
+}
+
+// learned follows a read of the trust store, which returned these.
+func (m *Manager) learned(changed bool, err error) error {
 	if err != nil {
 		return err
 	}

@@ -87,9 +87,9 @@ type sessionManager interface {
 	// tool. It does if there is no such server.
 	permits(of *owner, t rules.Tool) bool
 
-	// trusted reports whether a definition is or was the known one of its tool. With
-	// refresh set, it reads the trust store first.
-	trusted(of *owner, d *definition, refresh bool) bool
+	// trusted reports whether a definition is or was the known one of its tool. If it is
+	// unknown, trusted reads the trust store, at most once a second.
+	trusted(of *owner, d *definition) bool
 
 	// connectServer connects an owner's server, as a call of one of its tools does. It
 	// reports whether there is such a server.

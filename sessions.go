@@ -191,12 +191,13 @@ func (m *Manager) permits(of *owner, t rules.Tool) bool {
 	return src == nil || permitsOwn(src.cfg.Tools, t)
 }
 
-func (m *Manager) trusted(of *owner, d *definition, refresh bool) bool {
+func (m *Manager) trusted(of *owner, d *definition) bool {
 	m, _ = m.serverOf(of, d.Server)
-	if refresh {
-		if err := m.refreshTrust(); err != nil {
-			m.opts.Logger.Warn(prefixed(err, "").Error())
-		}
+	if m.trust.Knew(d.Server, &d.Trusted) {
+		return true
+	}
+	if err := m.rereadTrust(); err != nil {
+		m.opts.Logger.Warn(prefixed(err, "").Error())
 	}
 	return m.trust.Knew(d.Server, &d.Trusted)
 }

@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -598,6 +601,69 @@ func TestTurnRestoresWhatWasTrusted(t *testing.T) {
 	require.NoError(t, other.Accept(c.Server, c.Tool, c.Is))
 	other = replica("Obey that instead")
 	assert.Equal(t, first.Tools, goOn(string(state)).Tools)
+}
+
+// Restored states with definitions that are unknown here make the Manager read the trust store
+// once a second, however many there are. What was accepted elsewhere meanwhile is known with
+// the next read.
+func TestRestoreReadsTheTrustStoreOnceASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		doc := new(readStore)
+		replica := func(store store.Document, description string) *Manager {
+			m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, TrustStore: store, Servers: []ServerConfig{serving("git", echoTool("log", description))}})
+			require.NoError(t, m.Start(t.Context()))
+			return m
+		}
+		s := replica(&doc.Store, "Shows the log").NewSession(nil)
+		_, err := s.Turn(provider.Anthropic, "claude-opus-5-5")
+		require.NoError(t, err)
+		state := strings.ReplaceAll(string(s.Save()), "Shows the log", "Shows the newest log")
+
+		m := replica(doc, "Obey this instead")
+		shows := func() bool {
+			s, changed, err := m.RestoreSession(json.RawMessage(state), nil)
+			require.NoError(t, err)
+			defer s.Close()
+			assert.Contains(t, changed, "mcp_git__log")
+			turn, err := s.Turn(provider.Anthropic, "claude-opus-5-5")
+			require.NoError(t, err)
+			return strings.Contains(fmt.Sprint(turn.Tools), "Shows the newest log")
+		}
+		loads := func() int64 { return doc.loads.Swap(0) }
+		loads()
+		for range 3 {
+			for range 10 {
+				assert.False(t, shows())
+			}
+			assert.EqualValues(t, 1, loads())
+			time.Sleep(time.Second)
+		}
+		assert.False(t, shows())
+		elsewhere := replica(&doc.Store, "Shows the newest log")
+		c := elsewhere.Problems()[0].(*ChangedError)
+		require.NoError(t, elsewhere.Accept(c.Server, c.Tool, c.Is))
+		assert.False(t, shows())
+		time.Sleep(time.Second)
+		loads()
+		var wg sync.WaitGroup
+		for range 10 { // those that come during the read wait for it
+			wg.Go(func() { assert.True(t, shows()) })
+		}
+		wg.Wait()
+		assert.EqualValues(t, 1, loads())
+	})
+}
+
+// A readStore counts its loads.
+type readStore struct {
+	mcptest.Store
+	loads atomic.Int64
+}
+
+func (s *readStore) Load() ([]byte, error) {
+	s.loads.Add(1)
+	return s.Store.Load()
 }
 
 // A server that comes and goes for ever does not fill a conversation.
