@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -96,4 +97,31 @@ func FuzzTokenize(f *testing.F) {
 		require.Len(t, got, len(want), "text %q", text)
 		require.Equal(t, got, Tokenize(strings.Join(got, " ")), "text %q", text)
 	})
+}
+
+// A word of a query that looks like an identifier may be a name. A word of ordinary text,
+// with whatever stands at its ends, is none.
+func TestQueryNames(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		query string
+		want  []string
+		only  bool
+	}{
+		{"close create_issue", []string{"create_issue"}, false},
+		{"the tool `git.log`, or createIssue", []string{"git.log", "createIssue"}, false},
+		{"close it. Then: list a-b", []string{"a-b"}, false},
+		{"-close issues_ a/ :b", nil, false},
+		{"an HTTPServer of GITHUB", nil, false},
+		{"issues", []string{"issues"}, false},
+		{" issues. ", []string{"issues."}, false},
+		{"Select:a, b\tc", []string{"a", "b", "c"}, true},
+		{"select:", []string{"select:"}, false},
+		{"select a", nil, false},
+		{"", nil, false},
+	} {
+		names, only := queryNames(test.query)
+		assert.True(t, slices.Equal(test.want, names), "%q: %q", test.query, names)
+		assert.Equal(t, test.only, only, test.query)
+	}
 }
