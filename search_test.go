@@ -188,6 +188,17 @@ func TestSearchFiltersBeforeTheLimit(t *testing.T) {
 	assert.Empty(t, m.Default().Find(context.Background(), "repository", SearchOptions{Servers: []string{"tracker"}}).Hits)
 }
 
+// A search in a server finds its deferred tools, whatever is inline before them.
+func TestSearchInAServerBesideInlineTools(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 2)}})
+	in := func(server string) []string {
+		return hitNames(m.Default().Find(context.Background(), "chore", SearchOptions{Servers: []string{server}}).Hits)
+	}
+	assert.Equal(t, []string{"mcp_a__tool_002"}, in("a"))
+	assert.ElementsMatch(t, []string{"mcp_b__tool_000", "mcp_b__tool_001"}, in("b"))
+}
+
 // However many tools of a server match a query, it leaves room for others.
 func TestSearchServerLimit(t *testing.T) {
 	t.Parallel()
