@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -207,6 +208,25 @@ func TestSummaryOfServers(t *testing.T) {
 	assert.Empty(t, serverList{}.summary(100, count))
 	for budget := range 30 {
 		assert.LessOrEqual(t, count(o.summary(budget, count)), max(budget, 12))
+	}
+}
+
+// If not all servers can be named, as many as fit are, and the others are counted.
+func TestSummaryNamesAsManyServersAsFit(t *testing.T) {
+	t.Parallel()
+	var o serverList
+	for i := range 9 {
+		o = append(o, saved.Server{Server: fmt.Sprint("a-server-of-a-team-", i), Tools: 1})
+	}
+	count := func(s string) int { return len(s) }
+	for n := 1; n < len(o); n++ {
+		var want strings.Builder
+		want.WriteString("9 more tools are available from these MCP servers: ")
+		for i := range n {
+			fmt.Fprintf(&want, "a-server-of-a-team-%d (1), ", i)
+		}
+		fmt.Fprintf(&want, "%d more servers.\n", len(o)-n)
+		assert.Equal(t, want.String(), o.summary(want.Len(), count), "room for %d", n)
 	}
 }
 
