@@ -302,6 +302,25 @@ func TestActivationWhileTheOfferIsAsked(t *testing.T) {
 	assert.Zero(t, r.removed, "the model was told that the tool is there")
 }
 
+// A tool may be offered, and registered, while the registrar removes an older one of its
+// name and with that all copies. It is registered again.
+func TestToolIsOfferedWhileItsNameIsRemoved(t *testing.T) {
+	older, newer := toolNamed("a"), toolNamed("a")
+	g, r, s := openRegistrar()
+	require.True(t, g.begin(older))
+	s.asked = func() {
+		s.asked = nil
+		s.set(newer)
+		g.sync()
+		require.Contains(t, r.tools, "a")
+	}
+	g.finish(older)
+	require.Contains(t, r.tools, "a")
+	require.Len(t, g.held["a"], 1)
+	assert.Same(t, newer, g.held["a"][0].of)
+	assert.Same(t, r.tools["a"], g.held["a"][0].copy)
+}
+
 // The first Turn by bridge offers tools that call others.
 func TestFirstTurnSyncsTheRegistry(t *testing.T) {
 	t.Parallel()
