@@ -343,6 +343,18 @@ func TestSpecA14SessionRules(t *testing.T) {
 	assert.Empty(t, reg.List())
 }
 
+// A tool for which the list has no room stays deferred. The registry gets the tool that
+// calls it.
+func TestActivationWithoutRoomOffersTheCallTool(t *testing.T) {
+	t.Parallel()
+	m, r := newLockingManager(t, Options{Inline: InlineOptions{Max: 1}, List: ListOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5)}})
+	require.True(t, m.ActivateToolIfDeferred("mcp_a__tool_001"))
+	assert.NotContains(t, namesOf(r.tools.List()), CallToolName)
+	require.False(t, m.ActivateToolIfDeferred("mcp_a__tool_002"), "the list is full")
+	assert.Contains(t, namesOf(r.tools.List()), CallToolName)
+	assert.NotContains(t, namesOf(r.tools.List()), "mcp_a__tool_002")
+}
+
 // A view does not change when tools become active. Nothing is written behind
 // its end either, where an older view may continue.
 func TestActivationWritesToNoView(t *testing.T) {
@@ -376,4 +388,16 @@ func TestUnregisterGoesByIdentity(t *testing.T) {
 	r.Unregister(second)
 	_, ok = r.Get("a")
 	assert.False(t, ok)
+}
+
+// The default registry shares no list of names with its callers.
+func TestToolGroupsAreCopies(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry()
+	names := []string{"a", "b"}
+	r.RegisterToolGroup("g", names)
+	names[0] = "x"
+	assert.Equal(t, []string{"a", "b"}, r.ToolGroup("g"))
+	r.ToolGroup("g")[1] = "y"
+	assert.Equal(t, []string{"a", "b"}, r.ToolGroup("g"))
 }
