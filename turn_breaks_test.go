@@ -197,6 +197,18 @@ func TestTurnFailedFirstTurnKeepsWhatWasShown(t *testing.T) {
 	assert.Equal(t, before, toolNames(s.Tools())[:len(before)])
 }
 
+// A first Turn that fails forgets nothing else: a session whose list is full still offers the
+// tool that calls the others.
+func TestTurnFailedFirstTurnStaysFull(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 140}, List: ListOptions{Max: 140, ServerMax: 140}})
+	require.NoError(t, m.AddTools("a", manyTools(150)...))
+	s := m.NewSession(nil)
+	require.False(t, s.ActivateToolIfDeferred("mcp_a__t149"), "there is no room")
+	_, err := s.Turn(provider.OpenAIChat, "")
+	require.Error(t, err)
+	assert.Contains(t, toolNames(s.Tools()), CallToolName)
+}
+
 // A user's session: what tool_search loaded is not added once more.
 func TestTurnUserToolSearchAddsTwice(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
