@@ -62,6 +62,7 @@ func TestRightsAnd(t *testing.T) {
 	assert.Equal(t, Rights{{[]string{"read"}, []string{"write"}}}, r)
 	assert.True(t, r.Denies("write") && !r.Denies("read") && !r.Denies("neither"))
 
+	r = r.And(a).And(a) // a list of three has room for a fourth
 	one, other := r.And(Access{Deny: []string{"one"}}), r.And(Access{Deny: []string{"other"}})
 	assert.True(t, one.Denies("one") && !one.Denies("other") && other.Denies("other"))
 }

@@ -24,6 +24,9 @@ func TestIdle(t *testing.T) {
 	idle := k.Idle("here", both, Tool.Forbidden)
 	assert.Len(t, idle, 1, "a deny entry is about the wanted name, too")
 	assert.EqualError(t, idle[0], `mcphybrid: here: "nowhere" matches no tool`)
+	idle = Access{Allow: both, Deny: both}.Idle(k, "here")
+	assert.Len(t, idle, 3, "each list by what it matches")
+	assert.EqualError(t, idle[2], `mcphybrid: here.Deny: "nowhere" matches no tool`)
 
 	k.Missing = []Tool{{Name: "mcp_db__", Server: "db"}}
 	for pattern, waits := range map[string]bool{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -99,4 +100,18 @@ func TestIncluding(t *testing.T) {
 	require.False(t, set.Including(set.Applying("")))
 	require.False(t, set.Including(set.Applying("read")))
 	require.True(t, set.Including(set.Applying("write_code")))
+}
+
+// A long intent is cut, between code points.
+func TestCutIntent(t *testing.T) {
+	for behind := range 4 {
+		begin := strings.Repeat("x", MaxIntent-behind)
+		want := begin
+		if behind == 3 {
+			want += "文"
+		}
+		assert.Equal(t, want, CutIntent(begin+"文 and more"))
+		assert.Equal(t, begin, CutIntent(begin))
+	}
+	assert.Empty(t, CutIntent(strings.Repeat("\x80", MaxIntent+1)), "no code point begins")
 }
