@@ -189,6 +189,22 @@ func TestPartsArePutAgain(t *testing.T) {
 	})
 }
 
+// A text that another process put within the hour is not put again. If that was later than now,
+// one of the clocks is wrong, and it is.
+func TestTextsOfOtherClocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		text := "a text"
+		for ago, puts := range map[time.Duration]int{0: 0, again - 1: 0, again: 1, 1 - again: 0, -again: 1, -24 * again: 1} {
+			s := new(memory)
+			last := time.Now().Add(-ago)
+			key, _ := partsOf(s, new(bytes.Buffer)).keepText("", last, &text, maxText)
+			assert.Equal(t, store.KeyOf([]byte(text)), key)
+			assert.Equal(t, puts, s.puts, ago)
+		}
+	})
+}
+
 // tight takes no large part.
 type tight struct{ memory }
 
