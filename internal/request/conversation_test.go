@@ -1,6 +1,8 @@
 package request
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,6 +36,24 @@ func TestAdds(t *testing.T) {
 				assert.Equal(t, want == taken, f.Adds(model), "%s takes tools", model)
 				assert.Equal(t, want == refused, f.Refuses(model), "%s refuses tools", model)
 			}
+		}
+	}
+}
+
+// A body is made beside the host's messages: their list, and what it has room for behind its
+// end, stay as they are.
+func TestBodyLeavesTheMessages(t *testing.T) {
+	t.Parallel()
+	for _, f := range []*Form{MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini} {
+		hello, system, hi := `{"role":"user","content":"Hello."}`, `{"role":"system","content":"News."}`, `{"role":"assistant","content":"Hi."}`
+		var room []json.RawMessage
+		for _, m := range []string{hello, system, hello, hi, hello, system, `"behind the end"`, `"and more"`} {
+			room = append(room, json.RawMessage(m))
+		}
+		before := fmt.Sprintf("%s", room)
+		for range 2 {
+			f.Body("Be brief.", nil, 0, room[:6])
+			assert.Equal(t, before, fmt.Sprintf("%s", room), f.Format())
 		}
 	}
 }

@@ -66,3 +66,20 @@ func TestFormsHaveLimits(t *testing.T) {
 	assert.NoError(t, OpenAIResponses.Check(1<<20, 0))
 	assert.NoError(t, OpenAIChat.Check(1<<20, 1), "not at OpenAI")
 }
+
+// What is kept of a tool is of one form and one kind of list.
+func TestExportsAreKeptApart(t *testing.T) {
+	t.Parallel()
+	tool := plain{"n", "d", `{"type":"object","properties":{"a":{"type":"integer"}},"examples":[{"a":1}]}`}
+	var kept ExportCache
+	for range 2 {
+		for _, form := range []*Form{Anthropic, OpenAIResponses, MCP} {
+			for _, in := range []Listing{Listed, Beside, Deferred} {
+				want, failed := form.Tool(tool, in)
+				got, err := kept.Tool(tool, form, in)
+				assert.Equal(t, want, got)
+				assert.Equal(t, failed, err)
+			}
+		}
+	}
+}
