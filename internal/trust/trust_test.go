@@ -186,6 +186,97 @@ func TestSuspicionOfOthers(t *testing.T) {
 	assert.Equal(t, []Finding{Added}, findings(a.Judge("s", []*Definition{define("new", "x")})))
 }
 
+// A server is no longer suspected here once a person has accepted elsewhere what it changed.
+func TestSuspicionEndsElsewhere(t *testing.T) {
+	t.Parallel()
+	doc := new(mcptest.Store)
+	a, b := fresh(Suspect, 10, doc), fresh(Suspect, 10, doc)
+	first, second := define("tool", "1"), define("tool", "2")
+	a.Judge("s", []*Definition{first})
+	_, err := a.Save()
+	require.NoError(t, err)
+	require.NoError(t, b.Load())
+	require.Equal(t, []Finding{Changed, Added}, findings(a.Judge("s", []*Definition{second, define("new", "x")})))
+	require.True(t, b.Accept("s", second))
+	_, err = b.Save()
+	require.NoError(t, err)
+	_, err = a.Refresh()
+	require.NoError(t, err)
+	assert.Equal(t, []Finding{Known, Known}, findings(a.Judge("s", []*Definition{second, define("new", "x")})))
+}
+
+// A first list that is empty is one: what comes later is new, in another process too.
+func TestEmptyFirstList(t *testing.T) {
+	t.Parallel()
+	doc := new(mcptest.Store)
+	a, b := fresh(Always, 10, doc), fresh(Always, 10, doc)
+	a.Judge("s", nil)
+	_, err := a.Save()
+	require.NoError(t, err)
+	require.NoError(t, b.Load())
+	assert.Equal(t, []Finding{Added}, findings(b.Judge("s", []*Definition{define("tool", "1")})))
+}
+
+// Who accepts last counts, also where the clock has not moved since the acceptance before.
+func TestAcceptedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		doc := new(mcptest.Store)
+		a, b := fresh(Never, 10, doc), fresh(Never, 10, doc)
+		a.Judge("s", []*Definition{define("tool", "1")})
+		require.True(t, a.Accept("s", define("tool", "2")))
+		_, err := a.Save()
+		require.NoError(t, err)
+		require.NoError(t, b.Load())
+		require.True(t, b.Accept("s", define("tool", "3")))
+		_, err = b.Save()
+		require.NoError(t, err)
+		_, err = a.Refresh()
+		require.NoError(t, err)
+		assert.Equal(t, []Finding{Known}, findings(a.Judge("s", []*Definition{define("tool", "3")})))
+	})
+}
+
+// interrupted is a store that calls a function once, when it knows what to write.
+type interrupted struct {
+	*mcptest.Store
+	then func()
+}
+
+func (s *interrupted) Update(_ context.Context, change func([]byte) ([]byte, error)) error {
+	data, err := change(s.Data)
+	if err != nil {
+		return err
+	}
+	if then := s.then; then != nil {
+		s.then = nil
+		then()
+	}
+	s.Data = data
+	return nil
+}
+
+// What is accepted while the acceptance before is stored is not stored yet: it counts before
+// what others accept meanwhile, by whatever clock.
+func TestAcceptedWhileItIsStored(t *testing.T) {
+	t.Parallel()
+	doc := &interrupted{Store: new(mcptest.Store)}
+	a, b := fresh(Never, 10, doc), fresh(Never, 10, doc)
+	a.Judge("s", []*Definition{define("tool", "1")})
+	require.True(t, a.Accept("s", define("tool", "2")))
+	doc.then = func() { require.True(t, a.Accept("s", define("tool", "3"))) }
+	_, err := a.Save()
+	require.NoError(t, err)
+	require.NoError(t, b.Load())
+	require.True(t, b.Accept("s", define("tool", "4")))
+	b.servers["s"].tools["tool"].Since = time.Now().Add(time.Hour)
+	_, err = b.Save()
+	require.NoError(t, err)
+	_, err = a.Save()
+	require.NoError(t, err)
+	assert.Equal(t, []Finding{Known}, findings(a.Judge("s", []*Definition{define("tool", "3")})))
+}
+
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	m := fresh(Never, 3, nil)
