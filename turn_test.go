@@ -878,19 +878,21 @@ func TestTurnAtOfAWindow(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	s := m.NewSession(nil)
-	var news string
-	for _, late := range []string{"", "one", "two", "three", ""} {
+	var inserts []Insert
+	for i, late := range []string{"", "one", "two", "three", ""} {
 		if late != "" {
 			require.NoError(t, m.AddTools(late, echoTool("x", "")))
 		}
 		turn, err := s.TurnAt(provider.OpenAIChat, "", 10) // the last ten messages, each time others
 		require.NoError(t, err)
-		for _, in := range turn.Inserts {
-			news += in.News
+		require.Len(t, turn.Inserts, min(i, 3))
+		for j, before := range inserts {
+			assert.Equal(t, before, turn.Inserts[j], "what was told stays as it was")
 		}
+		inserts = turn.Inserts
 	}
-	for _, late := range []string{"one", "two", "three"} {
-		assert.Contains(t, news, late+" (1")
+	for i, late := range []string{"one", "two", "three"} {
+		assert.Contains(t, inserts[i].News, late+" (1")
 	}
 }
 
