@@ -252,3 +252,24 @@ func TestTurnTruncatedByAddition(t *testing.T) {
 		assert.Contains(t, exportedNames(turnOf(t, r, provider.Anthropic, "claude-opus-5-5").Added), "mcp_a__tool_015")
 	}
 }
+
+// The name of a tool that came and left before the model was told of it goes on to mean that
+// tool: another owner's tool of this name is not called in its place.
+func TestTurnForgottenToolKeepsItsName(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	u, err := m.NewUser("ann", nil)
+	require.NoError(t, err)
+	s := u.NewSession(nil)
+	turnOf(t, s, provider.Anthropic, "claude-opus-5-5")
+	require.NoError(t, u.AddTools("git", echoTool("log", "")))
+	require.Contains(t, toolNames(s.Tools()), "mcp_git__log")
+	require.True(t, u.RemoveServer("git"))
+	require.NotContains(t, toolNames(s.Tools()), "mcp_git__log")
+	turn := turnOf(t, s, provider.Anthropic, "claude-opus-5-5")
+	require.Empty(t, turn.Added)
+	require.Empty(t, turn.Removed)
+	require.NoError(t, m.AddTools("git", echoTool("log", "")))
+	_, err = s.Call(t.Context(), "mcp_git__log", nil)
+	assert.ErrorIs(t, err, ErrUnknownTool)
+}
