@@ -196,6 +196,24 @@ func TestActiveDefinitionsGrow(t *testing.T) {
 	require.NoError(t, check(m, s))
 }
 
+// A tool is there if its owner's catalog has it, in any version, or holds it back. What
+// another owner's server of that name has is another tool.
+func TestIsThere(t *testing.T) {
+	t.Parallel()
+	ann, bob := &owner{user: "ann"}, &owner{user: "bob"}
+	made := func(of *owner) *BridgeTool {
+		t := &BridgeTool{name: "mcp_git__log", owner: of, def: new(definition)}
+		t.def.Server, t.def.Own = "git", "log"
+		return t
+	}
+	held := map[[2]string]*ChangedError{{"git", "log"}: {}}
+	for _, of := range []*owner{ann, bob} {
+		assert.Equal(t, of == ann, isThere(made(ann), []*catalog{{owner: of, tools: []*BridgeTool{made(of)}}}), of.user)
+		assert.Equal(t, of == ann, isThere(made(ann), []*catalog{{owner: of, quarantinedOwn: held}}), of.user)
+		assert.False(t, isThere(made(ann), []*catalog{{owner: of}}), of.user)
+	}
+}
+
 // Each limit of the list, with pins, by number and by tokens.
 func TestListLimits(t *testing.T) {
 	t.Parallel()
