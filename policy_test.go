@@ -197,3 +197,27 @@ func TestFewerInlineTokensBesideDeferredTools(t *testing.T) {
 	assert.Equal(t, 35, inlineOf(Options{Inline: InlineOptions{MaxTokens: 28_000}}, 41), "the host's number")
 	assert.Equal(t, 40, inlineOf(Options{Inline: InlineOptions{MaxTokens: NoLimit}}, 41))
 }
+
+// What restored tools use of the room, others do not get: neither their number nor their tokens.
+func TestRoomThatRestoredToolsUse(t *testing.T) {
+	t.Parallel()
+	var tools []*BridgeTool
+	for i := range 9 {
+		tools = append(tools, namedTool(fmt.Sprint(i))) // of 100 tokens
+	}
+	for _, test := range []struct {
+		used inlineUse
+		want int
+	}{
+		{inlineUse{}, 5},
+		{inlineUse{tools: 2, tokens: 0}, 4},
+		{inlineUse{tools: 1, tokens: 250}, 2},
+		{inlineUse{tools: 1, tokens: 900}, 0},
+		{inlineUse{tools: 7, tokens: 0}, 0},
+	} {
+		s := &partition{catalogs: []*catalog{{tools: tools}}, policy: policyOf(Options{Inline: InlineOptions{Max: 6, MaxTokens: 500}})}
+		s.inlineUsed = test.used
+		s.decide()
+		assert.Len(t, s.inline, test.want, "%+v", test.used)
+	}
+}
