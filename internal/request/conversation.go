@@ -115,7 +115,7 @@ func (f *Form) Body(system string, tools []provider.Tool, first int, messages []
 	messages = inOrder(messages)
 	left := maxMarks - countMarks(messages)
 	if left >= 4 {
-		messages = markBefore(messages)
+		markBefore(messages)
 	}
 	if left >= 3 {
 		markLast(tools[:first], list)

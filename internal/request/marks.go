@@ -36,10 +36,11 @@ func markLast(tools []provider.Tool, list []json.RawMessage) {
 	}
 }
 
-// markBefore returns the messages with a mark where the request before ended, if that is too
-// far back for Anthropic to find it from the end: behind many calls in one answer, or many
-// tools that came at once. That request ended before the model's last answer.
-func markBefore(messages []json.RawMessage) []json.RawMessage {
+// markBefore marks where the request before ended, if that is too far back for Anthropic to
+// find it from the end: behind many calls in one answer, or many tools that came at once.
+// That request ended before the model's last answer. It changes the list of messages, and
+// none of these.
+func markBefore(messages []json.RawMessage) {
 	n, end := 0, len(messages)-1
 	for ; end >= 0; end-- {
 		var m struct {
@@ -53,15 +54,11 @@ func markBefore(messages []json.RawMessage) []json.RawMessage {
 		}
 	}
 	if end < 1 || n < lookback {
-		return messages
+		return
 	}
-	marked, ok := withMark(messages[end-1])
-	if !ok {
-		return messages
+	if marked, ok := withMark(messages[end-1]); ok {
+		messages[end-1] = marked
 	}
-	messages = slices.Clone(messages)
-	messages[end-1] = marked
-	return messages
 }
 
 // countBlocks returns how many blocks a content has. A text is one.
