@@ -226,9 +226,16 @@ type Parts struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
-	last   map[string]time.Time // when parts were put, by key
+	last   map[string]time.Time // when parts were put last, by key
+	puts   []put                // in their order, and each of last among them
 	failed time.Time            // when a part could not be put; zero if the last one could
 	texts  time.Time            // when a text could not be put
+}
+
+// A put is one that succeeded.
+type put struct {
+	key string
+	at  time.Time
 }
 
 // PartsOf returns the parts of p, or nil for nil.
@@ -308,10 +315,7 @@ func (p *Parts) put(key string, part []byte, now time.Time, failed *time.Time) b
 	if err != nil {
 		*failed = now
 	} else {
-		if p.last == nil || len(p.last) >= maxPut {
-			p.last = make(map[string]time.Time)
-		}
-		p.last[key] = now
+		p.remember(put{key, now})
 	}
 	p.mu.Unlock()
 	if news {
@@ -322,6 +326,22 @@ func (p *Parts) put(key string, part []byte, now time.Time, failed *time.Time) b
 		}
 	}
 	return err == nil
+}
+
+// remember adds the newest put. It forgets those after which a part is put again, and the
+// oldest ones if there are more than maxPut. The caller holds mu.
+func (p *Parts) remember(newest put) {
+	if p.last == nil {
+		p.last = make(map[string]time.Time)
+	}
+	p.last[newest.key] = newest.at
+	p.puts = append(p.puts, newest)
+	for oldest := p.puts[0]; len(p.last) > maxPut || newest.at.Sub(oldest.at) >= again; oldest = p.puts[0] {
+		p.puts = p.puts[1:]
+		if p.last[oldest.key].Equal(oldest.at) { // else it was put again
+			delete(p.last, oldest.key)
+		}
+	}
 }
 
 // get returns the part with that key.

@@ -237,14 +237,35 @@ func TestTextThatIsTooLarge(t *testing.T) {
 	})
 }
 
-// What was put is remembered of so many parts only.
+// What was put is remembered of so many parts only: of those that were put last.
 func TestPutsAreForgotten(t *testing.T) {
 	t.Parallel()
-	parts := partsOf(new(memory), new(bytes.Buffer))
-	for i := range maxPut + 10 {
-		require.True(t, parts.keep(fmt.Sprint(i), func() []byte { return nil }))
-		require.LessOrEqual(t, len(parts.last), maxPut)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := new(memory)
+		parts := partsOf(s, new(bytes.Buffer))
+		puts := func(from, to int) int {
+			before := s.puts
+			for i := from; i < to; i++ {
+				require.True(t, parts.keep(fmt.Sprint(i), func() []byte { return nil }))
+				require.LessOrEqual(t, len(parts.last), maxPut)
+			}
+			return s.puts - before
+		}
+		const more = 10
+		assert.Equal(t, maxPut+more, puts(0, maxPut+more))
+		assert.Zero(t, puts(more, maxPut+more))
+		assert.Equal(t, more, puts(0, more), "the oldest were forgotten")
+		assert.Zero(t, puts(2*more, maxPut+more), "and now the next ones")
+		assert.Len(t, parts.puts, maxPut)
+
+		time.Sleep(again / 2)
+		assert.Equal(t, 1, puts(maxPut+more, maxPut+more+1))
+		time.Sleep(again / 2)
+		assert.Equal(t, 1, puts(0, 1), "an hour has passed")
+		assert.Len(t, parts.last, 2, "all others are old")
+		assert.Len(t, parts.puts, 2)
+		assert.Zero(t, puts(maxPut+more, maxPut+more+1))
+	})
 }
 
 // A broken store is one that fails.
