@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 )
 
@@ -44,7 +45,8 @@ type Input struct {
 	Choices     []string // the values to choose from; if none, any value
 }
 
-// A File is what [Load] found in one.
+// A File is what [Load] found in one. Printing or logging a File shows no secret of
+// its servers. Its JSON does.
 type File struct {
 	// Servers are in the order of the file. Those of TOML are in the order of
 	// their names.
@@ -58,6 +60,9 @@ type File struct {
 	// There are at most 101.
 	Notes []string
 }
+
+// LogValue is the File as %+v prints it, for any [slog.Handler].
+func (f File) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", f)) }
 
 // Limits of a file. Real ones have a few kilobytes.
 const (

@@ -20,7 +20,8 @@ import (
 // InProcess: it says how to reach the server.
 //
 // Errors and logs never show the secrets in Args, Env, URL and Headers. Printing
-// or logging a Server shows none of their values either. Its JSON does.
+// or logging a Server shows none of their values either. Its JSON does, also
+// where a [slog.JSONHandler] writes a list of Servers or a struct with one.
 type Server struct {
 	// Name identifies the server. It must not be empty and must be unique among
 	// the Manager's servers. A tool is registered as mcp_<name>__<tool>.
@@ -111,7 +112,8 @@ type Server struct {
 }
 
 // OAuth has the settings with which a client signs in to a server. Each may
-// be empty: then the server and its authorization server tell it.
+// be empty: then the server and its authorization server tell it. Printing or
+// logging an OAuth does not show the secret. Its JSON does.
 type OAuth struct {
 	// ClientID and ClientSecret are of a client that is registered there. Without
 	// ClientID, Manager.Login registers one. The secret goes to TokenURL, or where
@@ -206,3 +208,18 @@ func (s Server) GoString() string { return s.String() }
 
 // LogValue is [Server.String], for any [slog.Handler].
 func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// String describes the settings without the secret and the addresses.
+func (o OAuth) String() string {
+	secret := "no secret"
+	if o.ClientSecret != "" {
+		secret = "a secret"
+	}
+	return fmt.Sprintf("OAuth client %q with %s, scopes %q", o.ClientID, secret, o.Scopes)
+}
+
+// GoString is [OAuth.String], for %#v.
+func (o OAuth) GoString() string { return o.String() }
+
+// LogValue is [OAuth.String], for any [slog.Handler].
+func (o OAuth) LogValue() slog.Value { return slog.StringValue(o.String()) }

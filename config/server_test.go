@@ -1,0 +1,45 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// However something of a configuration is printed or logged, its secrets are not shown. Its
+// JSON has them.
+func TestPrintingShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	oauth := OAuth{ClientID: "mine", ClientSecret: secret, Scopes: []string{"read"}, TokenURL: "https://h/token?key=" + secret}
+	child := Server{Name: "child", Command: "run", Args: []string{"--key", secret}, Env: map[string]string{"KEY": secret}, Secrets: []string{secret}}
+	remote := Server{Name: "web", URL: "https://ann:" + secret + "@h/" + secret, Headers: map[string]string{"X-Key": secret}, HeadersHelper: "print " + secret, OAuth: &oauth}
+	file := File{Servers: []Server{child, remote}, Dialect: "mcphybrid", Notes: []string{"a note"}}
+	for _, test := range []struct {
+		value any
+		shows string
+	}{
+		{oauth, "mine"}, {&oauth, "mine"}, {child, "child"}, {&child, "child"}, {remote, "web"}, {&remote, "web"}, {file, "web"}, {&file, "web"},
+	} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+			printed := fmt.Sprintf(verb, test.value)
+			assert.NotContains(t, printed, secret, "%T by %s", test.value, verb)
+			assert.Contains(t, printed, test.shows, "%T by %s", test.value, verb)
+		}
+		var log bytes.Buffer
+		for _, handler := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
+			log.Reset()
+			slog.New(handler).With("first", test.value).Info("m", "value", test.value, slog.Group("group", "value", test.value))
+			assert.NotContains(t, log.String(), secret, "%T by %T", test.value, handler)
+			assert.Equal(t, 3, bytes.Count(log.Bytes(), []byte(test.shows)), "%T by %T: %s", test.value, handler, &log)
+		}
+		data, err := json.Marshal(test.value)
+		require.NoError(t, err)
+		assert.Contains(t, string(data), secret, "%T", test.value)
+	}
+}
