@@ -315,7 +315,7 @@ func TestCutResultsStayAsLongAsStates(t *testing.T) {
 				require.NoError(t, err)
 				state = s.Save()
 				require.NoError(t, m.Close())
-				assert.LessOrEqual(t, parts.gets, 2, "the opening, and the text if it is put again")
+				assert.LessOrEqual(t, parts.gets, 2, "the prefix, and the text if it is put again")
 			}
 			time.Sleep(7 * time.Hour)
 			parts.drop(8*time.Hour + time.Hour)

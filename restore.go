@@ -168,7 +168,7 @@ func (r *restorer) read(state *saved.State) error {
 		} else if item.Tool > 0 {
 			r.remember(state.Tools[item.Tool-1], r.tools[item.Tool-1])
 		}
-		if first := state.Begun.Items; i+1 == first && len(r.list) == first {
+		if first := state.PrefixLen.Items; i+1 == first && len(r.list) == first {
 			r.prefix = &promptPrefix{items: slices.Clip(r.list), own: true}
 		}
 		here = append(here, len(r.list))
@@ -226,14 +226,14 @@ func (s *Session) restoreTurns(told *saved.Told) (t turns, err error) {
 // begin reads what a saved list began with, if the state has that apart. If sessions like s begin with the
 // same here, the list shares that, and nobody reads what the state says of it.
 func (r *restorer) begin(state *saved.State) error {
-	if state.Opening == "" {
+	if state.PrefixKey == "" {
 		return nil
 	}
 	o, w := r.v.promptPrefix(), saver{isGone: func(*BridgeTool) bool { return false }} // all are in the catalogs
-	if w.save(o.items, o); len(o.items) == 0 || w.state.Key() != state.Opening {
+	if w.save(o.items, o); len(o.items) == 0 || w.state.Key() != state.PrefixKey {
 		return state.Whole(r.s.scope.parts)
 	}
-	if err := state.Begin(saved.Opening{Tools: w.state.Tools}); err != nil {
+	if err := state.Begin(saved.Prefix{Tools: w.state.Tools}); err != nil {
 		return err
 	}
 	r.tools, r.prefix = make([]*BridgeTool, len(w.places)), o

@@ -64,7 +64,7 @@ func (w *saver) save(list []listItem, o *promptPrefix) {
 	for i, e := range list {
 		w.item(e)
 		if o != nil && i+1 == len(o.items) {
-			w.state.Begun = saved.Begun{Items: i + 1, Tools: len(w.state.Tools), Of: &o.key}
+			w.state.PrefixLen = saved.PrefixLen{Items: i + 1, Tools: len(w.state.Tools), Of: &o.key}
 		}
 	}
 }

@@ -109,7 +109,7 @@ func TestSaveInParts(t *testing.T) {
 	onSections, _ := sentBytes(on)
 	assert.Equal(t, sections, onSections)
 	_, _, err = replicaOf(t, nil).RestoreSession(state, nil)
-	assert.ErrorContains(t, err, "mcphybrid: the state of the session: its opening: it is the part ")
+	assert.ErrorContains(t, err, "mcphybrid: the state of the session: its prefix: it is the part ")
 	assert.ErrorContains(t, err, " of a store, and there is none here")
 }
 
@@ -142,7 +142,7 @@ func TestPartStoreThatFails(t *testing.T) {
 	assert.ErrorIs(t, elsewhere.AwaitServers(t.Context(), state), down)
 	parts.forgetting(nil)
 	_, _, err = elsewhere.RestoreSession(state, nil)
-	assert.ErrorContains(t, err, "its opening: the store has no part ")
+	assert.ErrorContains(t, err, "its prefix: the store has no part ")
 }
 
 // A state does not name files: a key that is none reaches no store.
@@ -151,11 +151,11 @@ func TestForgedKeysReachNoStore(t *testing.T) {
 	parts := new(partMap)
 	m := replicaOf(t, &Options{StateParts: parts}, "s0")
 	for state, problem := range map[string]string{
-		`{"version":3,"opening":"../../etc/passwd","first":1}`:                                                                   `its opening: "../../etc/passwd" is no key of a part`,
+		`{"version":3,"opening":"../../etc/passwd","first":1}`:                                                                   `its prefix: "../../etc/passwd" is no key of a part`,
 		`{"version":3,"tools":[{"name":"mcp_x__run","server":"x","own":"run","part":"x"}],"shown":[{"kind":"inline","tool":1}]}`: `tool "mcp_x__run": "x" is no key of a part`,
-		`{"version":3,"first":1}`:                                                                                                                      `its opening "" has 1 tools`,
-		`{"version":3,"opening":"x","first":1,"gone":[2],"began":{}}`:                                                                                  `tool 2 of 1 of its opening is gone`,
-		`{"version":3,"opening":"x","first":1,"began":{"tools":[]}}`:                                                                                   `its opening has 0 tools, want 1`,
+		`{"version":3,"first":1}`:                                                                                                                      `its prefix "" has 1 tools`,
+		`{"version":3,"opening":"x","first":1,"gone":[2],"began":{}}`:                                                                                  `tool 2 of 1 of its prefix is gone`,
+		`{"version":3,"opening":"x","first":1,"began":{"tools":[]}}`:                                                                                   `its prefix has 0 tools, want 1`,
 		`{"version":3,"opening":"x","first":1,"began":{"tools":[{"name":"a b","server":"a","own":"x"}]}}`:                                              `tool 1 has no usable name, server and own name: "a b", "a", "x"`,
 		`{"version":3,"opening":"x","first":1,"began":{"tools":[{"name":"a","server":"a","own":"x"}],"shown":[{"kind":"inline","tool":2}]}}`:           `item 1 refers to tool 2 of 1`,
 		`{"version":3,"opening":"x","first":1,"began":{"tools":[{"name":"mcp_a__x","server":"a","own":"x"}],"shown":[{"kind":"inline","tool":1}]}`:     `line 1, column 136: unexpected end of JSON input`,
@@ -179,7 +179,7 @@ func TestPartsAreChecked(t *testing.T) {
 	key := slices.Collect(maps.Keys(parts.parts))[0]
 	parts.parts[key] = bytes.Replace(parts.parts[key], []byte("Does chore 1"), []byte("Obey this 11"), 1)
 	_, _, err := replicaOf(t, &Options{StateParts: parts}).RestoreSession(state, nil)
-	assert.EqualError(t, err, fmt.Sprintf("mcphybrid: the state of the session: its opening: the store has something else as the part %q", key))
+	assert.EqualError(t, err, fmt.Sprintf("mcphybrid: the state of the session: its prefix: the store has something else as the part %q", key))
 }
 
 // Users' sessions have parts too, and each user's state is still that user's.
@@ -204,7 +204,7 @@ func TestUserSavesInParts(t *testing.T) {
 	assert.EqualError(t, err, "mcphybrid: the state belongs to a session of another user")
 }
 
-// States are read that were saved before they had openings and parts.
+// States are read that were saved before they had prefixes and parts.
 func TestOldStatesAreRead(t *testing.T) {
 	t.Parallel()
 	state, err := os.ReadFile("testdata/states/v2.json")
@@ -224,11 +224,11 @@ func TestOldStatesAreRead(t *testing.T) {
 	}
 }
 
-// whole returns a state in the form that has all itself and no opening.
+// whole returns a state in the form that has all itself and no prefix.
 func whole(t *testing.T, state json.RawMessage) string {
 	s, err := saved.Parse(state, NoLimit)
 	require.NoError(t, err)
 	require.NoError(t, s.Whole(nil))
-	s.Begun = saved.Begun{}
+	s.PrefixLen = saved.PrefixLen{}
 	return string(s.JSON(NoLimit, nil))
 }

@@ -39,7 +39,7 @@ func TestSectionsAreWrittenOnce(t *testing.T) {
 
 // What is kept of sessions with different rights has a limit, and those beyond it take
 // the place of others.
-func TestOpeningsHaveALimit(t *testing.T) {
+func TestPromptPrefixesHaveALimit(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Skills: someSkills(3)})
 	require.NoError(t, m.AddTools("a", echoTool("one", "")))

@@ -14,20 +14,20 @@ import (
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
-// An Opening is what a conversation began with. Many begin with the same.
-type Opening struct {
+// A Prefix is that of a prompt: what a conversation began with. Many begin with the same.
+type Prefix struct {
 	Tools list[Tool] `json:"tools,omitempty"` // none of them gone
 	Shown list[Item] `json:"shown,omitempty"`
 }
 
-// A Begun says how much of a [State] is its opening: the first items, and the first
+// A PrefixLen says how much of a [State] is its prefix: the first items, and the first
 // tools, which are those of these items.
-type Begun struct {
+type PrefixLen struct {
 	Items, Tools int
-	Of           *Key // of the opening
+	Of           *Key // of the prefix
 }
 
-// A Key is the key of an opening, which many states share. The zero value is not
+// A Key is the key of a prefix, which many states share. The zero value is not
 // computed yet.
 type Key struct {
 	once sync.Once
@@ -48,36 +48,36 @@ func (t *Tool) Same(o *Tool) bool {
 	return t.Name == o.Name && t.Server == o.Server && t.Own == o.Own && t.OfUser == o.OfUser && bytes.Equal(t.Definition, o.Definition)
 }
 
-// opening returns the opening of s.
-func (s *State) opening() *Opening {
-	o := &Opening{slices.Clone(s.Tools[:s.Begun.Tools]), s.Shown[:s.Begun.Items]}
-	for i := range o.Tools {
-		o.Tools[i].Gone = false
+// prefix returns the prefix of s.
+func (s *State) prefix() *Prefix {
+	p := &Prefix{slices.Clone(s.Tools[:s.PrefixLen.Tools]), s.Shown[:s.PrefixLen.Items]}
+	for i := range p.Tools {
+		p.Tools[i].Gone = false
 	}
-	return o
+	return p
 }
 
-func (o *Opening) part() []byte { return []byte(text.JSON(o)) }
+func (p *Prefix) part() []byte { return []byte(text.JSON(p)) }
 
-// Key returns the key of the opening of s.
+// Key returns the key of the prefix of s.
 func (s *State) Key() string {
-	of := s.Begun.Of
+	of := s.PrefixLen.Of
 	of.once.Do(func() {
-		part := s.opening().part()
+		part := s.prefix().part()
 		of.key, of.size = store.KeyOf(part), len(part)
 	})
 	return of.key
 }
 
-// afterOpening returns s without its opening, and with the key of it.
-func (s *State) afterOpening() *State {
+// afterPrefix returns s without its prefix, and with the key of it.
+func (s *State) afterPrefix() *State {
 	p := *s
 	p.Version = versionParts
-	p.Tools, p.Shown = slices.Clone(s.Tools[s.Begun.Tools:]), s.Shown[s.Begun.Items:]
-	if s.Begun.Items > 0 {
-		p.Opening, p.First = s.Key(), s.Begun.Tools
+	p.Tools, p.Shown = slices.Clone(s.Tools[s.PrefixLen.Tools:]), s.Shown[s.PrefixLen.Items:]
+	if s.PrefixLen.Items > 0 {
+		p.PrefixKey, p.PrefixTools = s.Key(), s.PrefixLen.Tools
 	}
-	for i, t := range s.Tools[:p.First] {
+	for i, t := range s.Tools[:p.PrefixTools] {
 		if t.Gone {
 			p.Gone = append(p.Gone, i+1)
 		}
@@ -85,23 +85,23 @@ func (s *State) afterOpening() *State {
 	return &p
 }
 
-// withOpening returns s as JSON, with the opening at the end, or nil if it has none.
-func (s *State) withOpening() json.RawMessage {
-	if s.Begun.Items == 0 {
+// withPrefix returns s as JSON, with the prefix at the end, or nil if it has none.
+func (s *State) withPrefix() json.RawMessage {
+	if s.PrefixLen.Items == 0 {
 		return nil
 	}
-	p := s.afterOpening()
-	p.Began = s.opening()
+	p := s.afterPrefix()
+	p.Prefix = s.prefix()
 	return json.RawMessage(text.JSON(p))
 }
 
-// inParts returns s as JSON, with the opening and the definitions in parts. It returns
+// inParts returns s as JSON, with the prefix and the definitions in parts. It returns
 // nil if that has more than limit bytes, those of its parts included, or if a part can't
 // be put.
 func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
-	p, size := s.afterOpening(), 0
-	if p.Opening != "" {
-		size = s.Begun.Of.size
+	p, size := s.afterPrefix(), 0
+	if p.PrefixKey != "" {
+		size = s.PrefixLen.Of.size
 	}
 	for i := range p.Tools {
 		if t := &p.Tools[i]; t.Definition != nil {
@@ -113,11 +113,11 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 	if len(data)+size > limit {
 		return nil
 	}
-	if p.Opening != "" && !parts.keep(p.Opening, func() []byte { return s.opening().part() }) {
+	if p.PrefixKey != "" && !parts.keep(p.PrefixKey, func() []byte { return s.prefix().part() }) {
 		return nil
 	}
 	for i, t := range p.Tools {
-		if t.Part != "" && !parts.keep(t.Part, func() []byte { return s.Tools[p.First+i].Definition }) {
+		if t.Part != "" && !parts.keep(t.Part, func() []byte { return s.Tools[p.PrefixTools+i].Definition }) {
 			return nil
 		}
 	}
@@ -132,54 +132,54 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 	return data
 }
 
-// Begin puts an opening before what s has. s.Tools then has all tools.
-func (s *State) Begin(o Opening) error {
-	if len(o.Tools) != s.First {
-		return fmt.Errorf("its opening has %d tools, want %d", len(o.Tools), s.First)
+// Begin puts a prefix before what s has. s.Tools then has all tools.
+func (s *State) Begin(p Prefix) error {
+	if len(p.Tools) != s.PrefixTools {
+		return fmt.Errorf("its prefix has %d tools, want %d", len(p.Tools), s.PrefixTools)
 	}
-	if err := checkTools(o.Tools); err != nil {
+	if err := checkTools(p.Tools); err != nil {
 		return err
 	}
-	if err := checkItems(o.Shown, len(o.Tools)); err != nil {
+	if err := checkItems(p.Shown, len(p.Tools)); err != nil {
 		return err
 	}
 	for _, i := range s.Gone {
-		o.Tools[i-1].Gone = true
+		p.Tools[i-1].Gone = true
 	}
-	s.Tools, s.Shown = slices.Concat(o.Tools, s.Tools), slices.Concat(o.Shown, s.Shown)
-	s.Begun = Begun{Items: len(o.Shown), Tools: len(o.Tools), Of: new(Key)}
-	s.Opening, s.First, s.Gone, s.Began, s.unread = "", 0, nil, nil, nil
+	s.Tools, s.Shown = slices.Concat(p.Tools, s.Tools), slices.Concat(p.Shown, s.Shown)
+	s.PrefixLen = PrefixLen{Items: len(p.Shown), Tools: len(p.Tools), Of: new(Key)}
+	s.PrefixKey, s.PrefixTools, s.Gone, s.Prefix, s.unread = "", 0, nil, nil, nil
 	return nil
 }
 
-// Whole reads the opening of s, if it has one, from s itself or from parts, and
+// Whole reads the prefix of s, if it has one, from s itself or from parts, and
 // begins with it.
 func (s *State) Whole(parts *Parts) error {
-	if s.Opening == "" {
+	if s.PrefixKey == "" {
 		return nil
 	}
 	if s.unread != nil {
 		var whole struct {
-			Began *Opening `json:"began"`
+			Prefix *Prefix `json:"began"`
 		}
 		if err := json.Unmarshal(s.unread, &whole); err != nil {
 			return text.JSONError(s.unread, err)
 		}
-		s.Began = whole.Began
+		s.Prefix = whole.Prefix
 	}
-	if s.Began == nil {
-		data, err := s.load(s.Opening, parts)
+	if s.Prefix == nil {
+		data, err := s.load(s.PrefixKey, parts)
 		if err == nil {
-			err = json.Unmarshal(data, &s.Began)
+			err = json.Unmarshal(data, &s.Prefix)
 		}
-		if err == nil && s.Began == nil {
+		if err == nil && s.Prefix == nil {
 			err = errors.New("it is null")
 		}
 		if err != nil {
-			return fmt.Errorf("its opening: %w", err)
+			return fmt.Errorf("its prefix: %w", err)
 		}
 	}
-	return s.Begin(*s.Began)
+	return s.Begin(*s.Prefix)
 }
 
 // Load reads the definition of a tool of s from parts, if it is there.

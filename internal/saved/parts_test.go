@@ -42,15 +42,15 @@ func partsOf(s store.Parts, log *bytes.Buffer) *Parts {
 	return PartsOf(guard.Parts(s, "the store"), slog.New(slog.NewTextHandler(log, nil)))
 }
 
-// begunOf returns a state like [stateOf], of which the first items are the opening.
-func begunOf(n, opening int) *State {
+// begunOf returns a state like [stateOf], of which the first items are the prefix.
+func begunOf(n, prefix int) *State {
 	s := stateOf(n)
-	s.Begun = Begun{Items: opening, Tools: opening, Of: new(Key)}
+	s.PrefixLen = PrefixLen{Items: prefix, Tools: prefix, Of: new(Key)}
 	s.Tools[1].Gone = true
 	return s
 }
 
-// read returns a state as it was before it was written with its opening.
+// read returns a state as it was before it was written with its prefix.
 func read(t *testing.T, data []byte, limit int, parts *Parts) *State {
 	s, err := Parse(data, limit)
 	require.NoError(t, err)
@@ -62,18 +62,18 @@ func read(t *testing.T, data []byte, limit int, parts *Parts) *State {
 	return s
 }
 
-// A state with an opening is read as it was written, wherever its parts are and
+// A state with a prefix is read as it was written, wherever its parts are and
 // however a database has written it.
-func TestStateWithAnOpening(t *testing.T) {
+func TestStateWithAPrefix(t *testing.T) {
 	t.Parallel()
 	for name, parts := range map[string]*Parts{"itself": nil, "in a store": partsOf(new(memory), new(bytes.Buffer))} {
 		s := begunOf(9, 4)
 		data := s.JSON(1<<20, parts)
 		want := *begunOf(9, 4)
-		want.Begun.Of = new(Key)
+		want.PrefixLen.Of = new(Key)
 		got := read(t, data, 1<<20, parts)
 		assert.Equal(t, s.Key(), got.Key(), name)
-		got.Begun.Of = want.Begun.Of
+		got.PrefixLen.Of = want.PrefixLen.Of
 		want.Version = 0
 		assert.Equal(t, &want, got, name)
 		assert.Equal(t, parts == nil, bytes.Contains(data, []byte("definition")), name)
@@ -83,22 +83,22 @@ func TestStateWithAnOpening(t *testing.T) {
 		reordered, err := json.MarshalIndent(other, "", "\t")
 		require.NoError(t, err)
 		got = read(t, reordered, 1<<20, parts)
-		got.Begun.Of = want.Begun.Of
+		got.PrefixLen.Of = want.PrefixLen.Of
 		assert.Equal(t, &want, got, name)
 	}
 }
 
-// Who has the opening need not read it.
-func TestOpeningIsNotRead(t *testing.T) {
+// Who has the prefix need not read it.
+func TestPrefixIsNotRead(t *testing.T) {
 	t.Parallel()
 	s := begunOf(9, 4)
 	data := s.JSON(1<<20, nil)
-	at := bytes.Index(data, []byte(began))
+	at := bytes.Index(data, []byte(beforePrefix))
 	torn := append(bytes.Clone(data[:at]), `,"began":{"tools":[`...)
 	got, err := Parse(torn, 1<<20)
 	require.NoError(t, err)
-	require.Equal(t, s.Key(), got.Opening)
-	require.NoError(t, got.Begin(Opening{Tools: s.Tools[:4]}))
+	require.Equal(t, s.Key(), got.PrefixKey)
+	require.NoError(t, got.Begin(Prefix{Tools: s.Tools[:4]}))
 	assert.Equal(t, len(s.Tools), len(got.Tools))
 	assert.Equal(t, s.Shown[4:], got.Shown)
 	assert.Equal(t, s.Active, got.Active)
@@ -108,7 +108,7 @@ func TestOpeningIsNotRead(t *testing.T) {
 	assert.ErrorContains(t, got.Whole(nil), "unexpected end of JSON input")
 	got, err = Parse(data, 1<<20)
 	require.NoError(t, err)
-	assert.EqualError(t, got.Begin(Opening{Tools: s.Tools[:3]}), "its opening has 3 tools, want 4")
+	assert.EqualError(t, got.Begin(Prefix{Tools: s.Tools[:3]}), "its prefix has 3 tools, want 4")
 }
 
 // Whatever the limit, a state keeps it with its parts, is read under it, and has the
@@ -303,7 +303,7 @@ func TestFiles(t *testing.T) {
 	assert.Len(t, read(t, data, 1<<20, partsOf(files, new(bytes.Buffer))).Tools, 10)
 	list, err := os.ReadDir(string(files))
 	require.NoError(t, err)
-	assert.Len(t, list, 6, "the opening, and five definitions")
+	assert.Len(t, list, 6, "the prefix, and five definitions")
 	part, err := files.Get(store.KeyOf([]byte("x")))
 	assert.NoError(t, err)
 	assert.Nil(t, part)

@@ -25,9 +25,9 @@ const (
 	oldest       = 2 // has fewer kinds of items
 )
 
-// began stands before the opening, which is the last member. No string has it: there,
+// beforePrefix stands before the prefix, which is the last member. No string has it: there,
 // quotes are escaped.
-const began = `,"began":`
+const beforePrefix = `,"began":`
 
 // maxEntries is how many entries each list of a [State] may have.
 const maxEntries = 1 << 16
@@ -51,20 +51,22 @@ type State struct {
 	Told    *Told        `json:"told,omitempty"` // nil if the conversation was not begun turn by turn
 	Cut     string       `json:"cut,omitempty"`  // keys of the texts of cut results, as Texts returned them; empty without parts
 
-	// Opening is the key of what stands before Tools and Shown, or "". See [State.Whole].
-	Opening string    `json:"opening,omitempty"`
-	First   int       `json:"first,omitempty"` // how many tools the opening has; places count them
-	Gone    list[int] `json:"gone,omitempty"`  // places of those that had left
+	// A whole state has its prefix in Tools and Shown, and PrefixLen says how much of them that
+	// is. A stored one has it apart, as Prefix or in parts under PrefixKey: [State.Whole] puts
+	// it back. PrefixKey is "" if nothing is apart.
+	PrefixKey   string    `json:"opening,omitempty"`
+	PrefixTools int       `json:"first,omitempty"` // how many tools it has; places count them
+	Gone        list[int] `json:"gone,omitempty"`  // places of those that had left
 
-	// Began is the opening, if it is not in parts. It is the last member: see [Parse].
-	Began *Opening `json:"began,omitempty"`
+	// Prefix is nil if it is in parts. It is the last member: see [Parse].
+	Prefix *Prefix `json:"began,omitempty"`
 
 	// Texts puts the texts of cut results and says under which keys, or is nil.
 	Texts func(put func(key string, last time.Time, text *string) (string, time.Time)) string `json:"-"`
 
-	Begun  Begun  `json:"-"`
-	unread []byte // what was parsed, if it has an opening that was not read; else nil
-	left   int    // how many bytes the parts may have
+	PrefixLen PrefixLen `json:"-"`
+	unread    []byte    // what was parsed, if it has a prefix that was not read; else nil
+	left      int       // how many bytes the parts may have
 }
 
 // A Tool is one version of a tool.
@@ -153,7 +155,7 @@ func (s *State) JSON(limit int, parts *Parts) json.RawMessage {
 				return data
 			}
 		}
-		if data := s.withOpening(); data != nil && len(data) <= limit {
+		if data := s.withPrefix(); data != nil && len(data) <= limit {
 			return data
 		}
 		if data := json.RawMessage(text.JSON(s)); len(data) <= limit {
@@ -216,7 +218,7 @@ func (s *State) first(shown, active int) *State {
 }
 
 // Parse reads what [State.JSON] wrote, from a source that may not be it, but for the
-// opening: see [State.Whole]. It fails if data is malformed or of another version, or
+// prefix: see [State.Whole]. It fails if data is malformed or of another version, or
 // if something in it refers to a tool that it does not have. The tools that it returns
 // have names that are safe for providers.
 //
@@ -228,7 +230,7 @@ func Parse(data []byte, limit int) (*State, error) {
 	if n/4 > limit {
 		return nil, fmt.Errorf("it has %d bytes, more than four times the limit of %d", n, limit)
 	}
-	head, _, found := bytes.Cut(data, []byte(began))
+	head, _, found := bytes.Cut(data, []byte(beforePrefix))
 	if !found || n > limit {
 		n = size(data)
 	}
@@ -236,7 +238,7 @@ func Parse(data []byte, limit int) (*State, error) {
 		return nil, fmt.Errorf("it has %d bytes, more than the limit of %d", n, limit)
 	}
 	s := State{unread: data, left: limit - n}
-	if !found || json.Unmarshal(append(bytes.Clone(head), '}'), &s) != nil || s.Version != versionParts || s.Opening == "" {
+	if !found || json.Unmarshal(append(bytes.Clone(head), '}'), &s) != nil || s.Version != versionParts || s.PrefixKey == "" {
 		s = State{left: limit - n} // what stores a state may sort the members
 		if err := json.Unmarshal(data, &s); err != nil {
 			return nil, text.JSONError(data, err)
@@ -245,18 +247,18 @@ func Parse(data []byte, limit int) (*State, error) {
 	if s.Version < oldest || s.Version > versionParts {
 		return nil, fmt.Errorf("version %d, want %d to %d", s.Version, oldest, versionParts)
 	}
-	if s.First < 0 || s.First > maxEntries || s.Opening == "" && s.First > 0 {
-		return nil, fmt.Errorf("its opening %q has %d tools", text.Line(s.Opening, text.MaxName), s.First)
+	if s.PrefixTools < 0 || s.PrefixTools > maxEntries || s.PrefixKey == "" && s.PrefixTools > 0 {
+		return nil, fmt.Errorf("its prefix %q has %d tools", text.Line(s.PrefixKey, text.MaxName), s.PrefixTools)
 	}
 	for _, i := range s.Gone {
-		if i < 1 || i > s.First {
-			return nil, fmt.Errorf("tool %d of %d of its opening is gone", i, s.First)
+		if i < 1 || i > s.PrefixTools {
+			return nil, fmt.Errorf("tool %d of %d of its prefix is gone", i, s.PrefixTools)
 		}
 	}
 	if err := checkTools(s.Tools); err != nil {
 		return nil, err
 	}
-	tools := s.First + len(s.Tools)
+	tools := s.PrefixTools + len(s.Tools)
 	if err := checkItems(s.Shown, tools); err != nil {
 		return nil, err
 	}
