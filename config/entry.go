@@ -147,6 +147,7 @@ func (e *entry) remote() {
 func (e *entry) own() {
 	e.take("needs", &e.Needs, "an object with lists of names")
 	e.Prefix = e.string("prefix")
+	e.Protocol = e.string("protocol")
 	e.Eager = e.flag("eager")
 }
 

@@ -72,6 +72,7 @@ func TestEveryKey(t *testing.T) {
 				"tools": {"allow": ["get_*", "list"], "deny": ["get_secret"]},
 				"needs": {"get_page": ["list", "get_index"]},
 				"prefix": "ops",
+				"protocol": "2025-11-25",
 				"timeout": "20s",
 				"callTimeout": 30000,
 				"autoApprove": ["x"], "description": 7
@@ -96,6 +97,7 @@ func TestEveryKey(t *testing.T) {
 			Tools:        Access{Allow: []string{"get_*", "list"}, Deny: []string{"get_secret"}},
 			Needs:        map[string][]string{"get_page": {"list", "get_index"}},
 			Prefix:       "ops",
+			Protocol:     "2025-11-25",
 			StartTimeout: 20 * time.Second,
 			CallTimeout:  30 * time.Second,
 		},
@@ -131,6 +133,7 @@ func TestTypes(t *testing.T) {
 		{`"type": "http"`, "want exactly one of command and url"},
 		{``, "want exactly one of command and url"},
 		{`"command": "", "url": ""`, "want exactly one of command and url"},
+		{`"command": "run", "protocol": "2025-11-26"`, "the protocol is not known here: want one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"},
 	}
 	for _, test := range tests {
 		t.Run(test.members, func(t *testing.T) {

@@ -88,6 +88,7 @@ const (
 //	"tools"         {"allow": […], "deny": […]}: names or patterns, see [Access]
 //	"needs"         {"edit_file": ["read_file"]}: see [Server.Needs]
 //	"prefix"        see [Server.Prefix]
+//	"protocol"      see [Server.Protocol]: "2025-11-25"
 //	"timeout"       see [Server.StartTimeout]: "20s" or milliseconds
 //	"callTimeout"   see [Server.CallTimeout]: likewise
 //

@@ -63,6 +63,14 @@ type Server struct {
 	// login is sent in requests without another Authorization header.
 	OAuth *OAuth
 
+	// Protocol, if not empty, is the version of MCP to speak with the server, such as
+	// "2025-11-25". A server that does not have it can't be connected. Otherwise it is
+	// the newest that the server has. But if the Manager's Options.Ask can answer
+	// questions, and the server has a version before 2026-07-28 too, it is the newest of
+	// these: in the later ones a tool can't ask in the middle of its work, as most that
+	// ask do. The older HTTP with SSE has only earlier versions.
+	Protocol string
+
 	// InProcess is a server in this process: an MCPServer of mcp-go.
 	// Manager.Close does not shut it down. Its tool handlers run on the
 	// goroutine of the call. They must heed their context, which ends when the

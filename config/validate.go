@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // Validate returns every problem of s, joined, without the server's name. It does not
@@ -32,6 +34,9 @@ func (s Server) Validate() error {
 	}
 	if ways != 1 {
 		problem("want exactly one of command and url")
+	}
+	if s.Protocol != "" && !mcp.IsValidProtocolVersion(s.Protocol) {
+		problem("the protocol is not known here: want one of %s", strings.Join(mcp.ValidProtocolVersions, ", "))
 	}
 	if s.URL != "" {
 		// Parse's error would repeat the URL, which may hold a secret.

@@ -34,17 +34,18 @@ type conn struct {
 	progress progressTable
 	broker   *broker.Broker   // takes the server's questions; nil if nobody answers any
 	logLevel mcp.LoggingLevel // least level of log messages to request, or ""
+	protocol string           // the version to speak, or "" for any
 }
 
 // dial creates a connection to the server and starts the child if there is a
 // command. It does not wait for an answer. The server's questions are counted in
 // asked.
 func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manner) (*conn, error) {
-	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel}
+	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
 	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
-	g := guard{maxMessage: l.MaxMessage, unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
+	g := guard{maxMessage: l.MaxMessage, earlier: c.broker != nil && cfg.Protocol == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	answers := answers(c.broker)
-	if how == handshake {
+	if how == handshake || cfg.Protocol != "" && !mcp.IsModernProtocol(cfg.Protocol) {
 		//lint:ignore SA1019 for servers that refuse the version they offer
 		answers = append(answers, client.WithLegacyProtocolOnly())
 	}
@@ -79,7 +80,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		if err != nil {
 			return nil, err
 		}
-		c.client = client.NewClient(httpTransport{t, probe, g, cfg.Unauthorized(nil), c.broker}, answers...)
+		c.client = client.NewClient(httpTransport{t, probe, g, cfg.Unauthorized(nil), new(atomic.Bool), c.broker}, answers...)
 	default:
 		p, err := startProcess(&cfg.Server, hide)
 		if err != nil {
@@ -179,8 +180,12 @@ func (c *conn) open(ctx context.Context) error {
 	}
 	var hello mcp.InitializeRequest
 	hello.Params.ClientInfo = mcp.Implementation{Name: "mcphybrid", Version: version()}
+	hello.Params.ProtocolVersion = c.protocol
 	if _, err := c.client.Initialize(ctx, hello); err != nil {
 		return fmt.Errorf("initialize: %w", err)
+	}
+	if err := c.speaks(c.protocol); err != nil {
+		return err
 	}
 	if c.logLevel != "" && c.client.GetServerCapabilities().Logging != nil {
 		var r mcp.SetLevelRequest

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -26,8 +27,9 @@ const (
 // say that the server supports the version of r, discovered returns the error that such a
 // server should send: mcp-go takes any result for a yes, and goes on with initialize after
 // an error. Servers of the Go SDK that have sessions answer so, and those that
-// answer every unknown method with {}.
-func discovered(r transport.JSONRPCRequest, response *transport.JSONRPCResponse) *transport.JSONRPCResponse {
+// answer every unknown method with {}. With rather set, discovered does the same if the
+// server has an earlier version too.
+func discovered(r transport.JSONRPCRequest, response *transport.JSONRPCResponse, rather bool) *transport.JSONRPCResponse {
 	var asked struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
@@ -38,11 +40,20 @@ func discovered(r transport.JSONRPCRequest, response *transport.JSONRPCResponse)
 	var says struct {
 		Versions []string `json:"supportedVersions"`
 	}
-	if json.Unmarshal(response.Result, &says) == nil && slices.Contains(says.Versions, version) {
+	earlier := func(v string) bool { return mcp.IsValidProtocolVersion(v) && !mcp.IsModernProtocol(v) }
+	if json.Unmarshal(response.Result, &says) == nil && slices.Contains(says.Versions, version) && !(rather && slices.ContainsFunc(says.Versions, earlier)) {
 		return response
 	}
 	refusal := mcp.UnsupportedProtocolVersionError{Version: version, Supported: says.Versions}.JSONRPCError().Error
 	return &transport.JSONRPCResponse{JSONRPC: response.JSONRPC, ID: response.ID, Error: &refusal}
+}
+
+// speaks returns an error unless the connection's protocol is the one that was asked for.
+func (c *conn) speaks(version string) error {
+	if has := c.client.ProtocolVersion(); version != "" && has != version {
+		return fmt.Errorf("it speaks protocol %s, and not %s", has, version)
+	}
+	return nil
 }
 
 // refusesVersion reports whether err is the answer to a request whose protocol version the

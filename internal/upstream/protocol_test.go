@@ -246,6 +246,113 @@ func TestServerRefusesWhatItOffers(t *testing.T) {
 	}
 }
 
+// both speaks protocol 2026-07-28 and those before.
+func both() *wire {
+	s := goSDK(nil)
+	s.discovered, s.session = discovers(newVersions, s.can), false
+	return s
+}
+
+// A server that has both is spoken to in the newest protocol, unless the host can answer what
+// it asks, or says which one to speak.
+func TestProtocolOfAServerThatHasBoth(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		wants  string
+		asking bool
+		speaks string // or the error
+	}{
+		{"", false, "2026-07-28"},
+		{"", true, "2025-11-25"},
+		{"2026-07-28", true, "2026-07-28"},
+		{"2026-07-28", false, "2026-07-28"},
+		{"2025-11-25", false, "2025-11-25"},
+		{"2025-06-18", true, "it speaks protocol 2025-11-25, and not 2025-06-18"},
+	} {
+		t.Run(fmt.Sprintf("%s, asking %t", c.wants, c.asking), func(t *testing.T) {
+			t.Parallel()
+			var hooks ask.Hooks
+			if c.asking {
+				hooks.Elicit = ask.Decline().Elicit
+			}
+			s := both()
+			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), Protocol: c.wants}, Ask: ask.Options{Hooks: hooks}}, Limits{})
+			err := srv.Start(t.Context())
+			if strings.HasPrefix(c.speaks, "it ") {
+				assert.EqualError(t, err, c.speaks)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, c.speaks, srv.connection().client.ProtocolVersion())
+			_, err = srv.call(t.Context(), "greet")
+			assert.NoError(t, err)
+			assert.Equal(t, c.wants == "2025-11-25", s.times("server/discover 2026-07-28") == 0)
+		})
+	}
+}
+
+// A server of older protocols is not asked for a newer one in vain.
+func TestProtocolThatAServerLacks(t *testing.T) {
+	t.Parallel()
+	s := goSDK(refusesAsJSON)
+	srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), Protocol: "2026-07-28"}, Limits{})
+	assert.EqualError(t, srv.Start(t.Context()), "it speaks protocol 2025-11-25, and not 2026-07-28")
+	assert.Zero(t, s.times("tools/list 2025-11-25"))
+}
+
+// A server that wants a login says so in its answer to server/discover. What it
+// then says of initialize, which it may not know, hides that no more.
+func TestLoginForDiscover(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]http.HandlerFunc{
+		"400": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such method", http.StatusBadRequest) },
+		"404": func(w http.ResponseWriter, _ *http.Request) { lacksWithoutID(w, nil, "") },
+		"405": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMethodNotAllowed) },
+		"JSON-RPC": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, idOf(r))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int32
+			url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if asked.Add(1) == 1 {
+					w.Header().Set("WWW-Authenticate", "Bearer")
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				then(w, r)
+			}), "127.0.0.1:0")
+			srv := newTest(t, config.Server{Name: "web", URL: url}, Limits{})
+			assert.ErrorIs(t, srv.Start(t.Context()), ErrUnauthorized)
+			assert.Equal(t, Unauthorized, srv.Status().State)
+		})
+	}
+}
+
+func idOf(r *http.Request) json.RawMessage {
+	var in struct{ ID json.RawMessage }
+	_ = json.NewDecoder(r.Body).Decode(&in)
+	return in.ID
+}
+
+// A server that lets everybody initialize, but not discover, is connected.
+func TestLoginForDiscoverAlone(t *testing.T) {
+	t.Parallel()
+	s := goSDK(refusesAsJSON)
+	url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") == "server/discover" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}), "127.0.0.1:0")
+	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
+	_, err := srv.call(t.Context(), "greet")
+	assert.NoError(t, err)
+}
+
 // If neither protocol works, the error has both reasons.
 func TestServerRefusesAllProtocols(t *testing.T) {
 	s := goSDK(refusesAsJSON)

@@ -216,7 +216,7 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	} else if c != nil {
 		err = c.explain(err)
 	}
-	if c != nil && c.isModern() && refusesVersion(err) {
+	if c != nil && c.isModern() && s.cfg.Protocol == "" && refusesVersion(err) {
 		c.close(0)
 		var again error
 		if c, again = s.open(inner, handshake); again == nil {

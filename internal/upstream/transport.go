@@ -34,7 +34,8 @@ type (
 		*transport.StreamableHTTP
 		probe *transport.StreamableHTTP // for server/discover
 		guard
-		unauthorized error // of requests with status 401
+		unauthorized error        // of requests with status 401
+		locked       *atomic.Bool // server/discover had that status
 		broker       *broker.Broker
 	}
 )
@@ -69,7 +70,23 @@ func (t httpTransport) SetProtocolVersion(version string) {
 // decide the protocol: with a newer one, the transport does not open it.
 func (t httpTransport) RequiresLegacyProtocol() bool { return false }
 
+// SendRequest takes a server that refuses server/discover for want of a login, and then
+// fails to initialize, for one that wants a login: a server of protocol 2026-07-28 does not
+// know initialize.
 func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	response, err := t.request(ctx, r)
+	switch mcp.MCPMethod(r.Method) {
+	case mcp.MethodServerDiscover:
+		t.locked.Store(errors.Is(err, ErrUnauthorized))
+	case mcp.MethodInitialize:
+		if (err != nil || response.Error != nil) && t.locked.Load() {
+			return nil, t.unauthorized
+		}
+	}
+	return response, err
+}
+
+func (t httpTransport) request(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	var failed outcome
 	to := t.StreamableHTTP
 	if r.Method == string(mcp.MethodServerDiscover) {
@@ -127,7 +144,8 @@ func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotifi
 // A guard ends requests when their context ends, even if the server hangs. It
 // also limits the size of results and collects the raw results of lists.
 type guard struct {
-	maxMessage  int // bytes of a result
+	maxMessage  int  // bytes of a result
+	earlier     bool // rather speak a protocol before 2026-07-28
 	unsolicited *unsolicited
 }
 
@@ -163,7 +181,7 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 		return &c, nil
 	}
 	if r.Method == string(mcp.MethodServerDiscover) {
-		return discovered(r, response), nil
+		return discovered(r, response, g.earlier), nil
 	}
 	if err := checkInputs(response.Result); err != nil {
 		return nil, err
