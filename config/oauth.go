@@ -66,7 +66,7 @@ func (e *entry) oauthSetting(key, folded string) bool {
 		to = e.OAuth
 	}
 	into := map[string]*string{
-		"clientid": &to.ClientID, "clientsecret": &to.ClientSecret, "redirecturi": &to.RedirectURI, "callbackurl": &to.RedirectURI, "resource": &to.Resource,
+		"clientid": &to.ClientID, "clientmetadataurl": &to.ClientMetadataURL, "clientsecret": &to.ClientSecret, "redirecturi": &to.RedirectURI, "callbackurl": &to.RedirectURI, "resource": &to.Resource,
 		"authservermetadataurl": &to.MetadataURL, "authorizationurl": &to.AuthorizationURL, "authorizationendpoint": &to.AuthorizationURL,
 		"tokenurl": &to.TokenURL, "tokenendpoint": &to.TokenURL,
 	}

@@ -129,6 +129,12 @@ type OAuth struct {
 	ClientID     string
 	ClientSecret string
 
+	// ClientMetadataURL is the https address at which the host publishes what it is as a
+	// client: a client ID metadata document, which has this address as client_id. It is the
+	// ClientID at authorization servers that read such documents. At others, one
+	// is registered.
+	ClientMetadataURL string
+
 	// RedirectURI is where the browser comes back to. By default, that is a free
 	// port of 127.0.0.1. A port of this machine is listened to during a login;
 	// for any other address, the Manager's OpenURL returns what came back.

@@ -73,6 +73,11 @@ func (s Server) Validate() error {
 			problem("the header %q is malformed", keyOnly(key))
 		}
 	}
+	if s.OAuth != nil && s.OAuth.ClientMetadataURL != "" {
+		if u, err := url.Parse(s.OAuth.ClientMetadataURL); err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
+			problem("the address of the client's metadata in oauth is not an https URL with a path")
+		}
+	}
 	if s.URL == "" && (s.HeadersHelper != "" || s.OAuth != nil || s.HeaderFunc != nil || s.HTTPClient != nil) {
 		problem("headersHelper, HeaderFunc, HTTPClient and oauth go with url")
 	}

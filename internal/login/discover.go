@@ -20,7 +20,13 @@ type discovery struct {
 	resource string   // never empty
 	scopes   []string // to ask for
 	promises bool     // the authorization server names itself in its answers
+
+	documents bool // it reads what a client publishes of itself
 }
+
+// offlineAccess is the scope by which OpenID grants refresh tokens. A client that asks for
+// other scopes must ask for it too, if there is one.
+const offlineAccess = "offline_access"
 
 // discover asks the server where to log in, unless the settings say so.
 func (a *Account) discover(ctx context.Context) (d discovery, err error) {
@@ -64,7 +70,7 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	if c.foreign != nil && !c.named {
 		return d, fmt.Errorf("finding the authorization server: %w", c.foreign)
 	}
-	d.promises = c.promises
+	d.promises, d.documents = c.promises, c.documents
 	if d.metadata, err = h.GetServerMetadata(ctx); err != nil { // it has them
 		return d, err
 	}
@@ -81,6 +87,9 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	d.resource = cmp.Or(a.cfg.Resource, d.resource, base)
 	if d.scopes == nil {
 		d.scopes = c.scopes
+	}
+	if len(d.scopes) > 0 && slices.Contains(d.metadata.ScopesSupported, offlineAccess) {
+		d.scopes = union(d.scopes, []string{offlineAccess})
 	}
 	return d, nil
 }

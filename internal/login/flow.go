@@ -120,8 +120,8 @@ func (a *Account) stored(ctx context.Context) (r record, err error) {
 	return r, err
 }
 
-// client returns a record with the client to be used: the configured one, the known
-// one, or a new one.
+// client returns a record with the client to be used: the configured one, the published one,
+// the known one, or a new one.
 func (a *Account) client(ctx context.Context, d discovery, known record, redirect string) (record, error) {
 	m := d.metadata
 	r := record{
@@ -133,6 +133,8 @@ func (a *Account) client(ctx context.Context, d discovery, known record, redirec
 	case r.ClientID != "":
 	case a.cfg.ClientSecret != "":
 		return r, errors.New("OAuth.ClientSecret goes with OAuth.ClientID")
+	case a.cfg.ClientMetadataURL != "" && d.documents:
+		r.ClientID, r.AuthMethod = a.cfg.ClientMetadataURL, "none"
 	case known.ClientID != "" && known.RedirectURI == redirect && known.Issuer == r.Issuer && known.TokenURL == r.TokenURL &&
 		(known.ClientScopes == nil || within(d.scopes, known.ClientScopes)):
 		r.ClientID, r.ClientSecret, r.AuthMethod, r.RedirectURI, r.ClientScopes = known.ClientID, known.ClientSecret, known.AuthMethod, redirect, known.ClientScopes

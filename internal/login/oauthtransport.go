@@ -38,6 +38,7 @@ type oauthTransport struct {
 	named     bool     // metadata of an authorization server were seen
 	foreign   error    // of the first metadata that another issuer should publish; these count as not found
 	promises  bool     // an authorization server promises to name itself in its answers
+	documents bool     // an authorization server reads what a client publishes of itself
 }
 
 func (a *Account) transport() *oauthTransport {
@@ -81,6 +82,7 @@ func (c *oauthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		Scopes      []string `json:"scopes_supported"`
 		Issuer      string   `json:"issuer"`
 		Promises    bool     `json:"authorization_response_iss_parameter_supported"`
+		Documents   bool     `json:"client_id_metadata_document_supported"`
 	}
 	_ = json.NewDecoder(bytes.NewReader(data)).Decode(&said) // as mcp-go reads it
 	if resp.StatusCode == http.StatusOK && r.Method == http.MethodGet {
@@ -94,7 +96,7 @@ func (c *oauthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if said.Servers != nil {
 			c.described, c.scopes = true, said.Scopes
 		}
-		c.promises = c.promises || said.Promises
+		c.promises, c.documents = c.promises || said.Promises, c.documents || said.Documents
 	}
 	if said.Error != "" || resp.StatusCode >= http.StatusBadRequest {
 		data = []byte("{}")
@@ -123,7 +125,7 @@ func exchange(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 }
 
 // corrected returns r as it should be sent, and the form in it, if any. A form names
-// the resource. A registration has no empty scope, which some servers refuse.
+// the resource.
 func (c *oauthTransport) corrected(r *http.Request) (*http.Request, url.Values, error) {
 	if r.GetBody == nil {
 		return r, nil, nil
@@ -138,7 +140,7 @@ func (c *oauthTransport) corrected(r *http.Request) (*http.Request, url.Values, 
 	}
 	var form url.Values
 	if r.Header.Get("Content-Type") == "application/json" {
-		data = bytes.Replace(data, []byte(`,"scope":""`), nil, 1)
+		data = registration(data)
 	} else {
 		if form, err = url.ParseQuery(string(data)); err != nil {
 			return nil, nil, errors.New("the form is malformed")
@@ -153,6 +155,26 @@ func (c *oauthTransport) corrected(r *http.Request) (*http.Request, url.Values, 
 	r.ContentLength = int64(len(data))
 	r.Body, err = r.GetBody()
 	return r, form, err
+}
+
+// registration returns the request to register a client as it should be sent: without an
+// empty scope, which some servers refuse, and with the type of the application. Without
+// that, a server that goes by OpenID takes it for "web", and refuses a redirect to this machine.
+func registration(data []byte) []byte {
+	var client map[string]any
+	if json.Unmarshal(data, &client) != nil {
+		return data
+	}
+	if client["scope"] == "" {
+		delete(client, "scope")
+	}
+	client["application_type"] = "web"
+	if to, _ := client["redirect_uris"].([]any); len(to) > 0 {
+		if u, err := url.Parse(fmt.Sprint(to[0])); err == nil && (u.Scheme != "https" || isLoopback(u.Hostname())) {
+			client["application_type"] = "native"
+		}
+	}
+	return []byte(text.JSON(client))
 }
 
 func answer(r *http.Request, status int, body []byte) *http.Response {

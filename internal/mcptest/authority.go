@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,6 +31,8 @@ type Authority struct {
 	Answer    func(http.ResponseWriter, *http.Request) bool // answers instead of the authority, if it returns true
 	Resources map[string]bool                               // for which tokens were asked
 	Secrets   map[string]bool                               // of clients that were sent here
+	Says      map[string]any                                // further members of its metadata
+	Client    map[string]any                                // that registered last
 	Moved     *Authority                                    // whose tokens the server wants instead; nil for this one's
 	Scopes    string                                        // for which the last login asked
 	Grant     func(asked string) string                     // returns what the user grants of the scopes; nil for all
@@ -65,19 +68,24 @@ func NewAuthority(t testing.TB, server http.Handler) *Authority {
 	a := &Authority{logins: make(map[string]*granted), Resources: make(map[string]bool), Secrets: make(map[string]bool)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{
+		metadata := map[string]any{
 			"issuer": a.URL, "authorization_endpoint": a.URL + "/authorize?tenant=t", "token_endpoint": a.URL + "/token",
 			"registration_endpoint": a.URL + "/register", "revocation_endpoint": a.URL + "/revoke", "code_challenge_methods_supported": []string{"S256"},
-		})
+		}
+		a.Mu.Lock()
+		defer a.Mu.Unlock()
+		maps.Copy(metadata, a.Says)
+		_ = json.NewEncoder(w).Encode(metadata)
 	})
 	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
-		var of struct{ Scope *string }
-		if err := json.NewDecoder(r.Body).Decode(&of); err != nil || of.Scope != nil && *of.Scope == "" {
+		var client map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&client); err != nil || client["scope"] == "" {
 			http.Error(w, `{"error":"invalid_client_metadata"}`, http.StatusBadRequest)
 			return
 		}
 		a.Mu.Lock()
 		defer a.Mu.Unlock()
+		a.Client = client
 		a.counts.Clients++
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprintf(w, `{"client_id":"client-%d"}`, a.counts.Clients)
