@@ -63,6 +63,13 @@ func refusesVersion(err error) bool {
 	return mcp.IsUnsupportedProtocolVersion(err) || errors.As(err, &bad)
 }
 
+// refusesWhatItHas reports whether err refuses a protocol version and says that there is this
+// very version. It is worth another try: the instances of a server may differ for a while.
+func refusesWhatItHas(err error) bool {
+	var refused mcp.UnsupportedProtocolVersionError
+	return errors.As(err, &refused) && slices.Contains(refused.Supported, refused.Version)
+}
+
 // maxRefusal is how many bytes the answer may have that says that there is no such method.
 const maxRefusal = 64 << 10
 

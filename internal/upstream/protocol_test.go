@@ -291,6 +291,31 @@ func TestProtocolOfAServerThatHasBoth(t *testing.T) {
 	}
 }
 
+// A server whose instances differ may refuse the version that it says it has. It is
+// asked once more.
+func TestVersionIsRefusedOnce(t *testing.T) {
+	t.Parallel()
+	for refusals, speaks := range map[int32]string{0: "2026-07-28", 1: "2026-07-28", 2: "2025-11-25"} {
+		t.Run(fmt.Sprint(refusals), func(t *testing.T) {
+			t.Parallel()
+			s := both()
+			var asked atomic.Int32
+			url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Mcp-Method") == "server/discover" && asked.Add(1) <= refusals {
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(http.StatusBadRequest)
+					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"Unsupported","data":{"supported":["2026-07-28"],"requested":"2026-07-28"}}}`, idOf(r))
+					return
+				}
+				s.ServeHTTP(w, r)
+			}), "127.0.0.1:0")
+			srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
+			assert.Equal(t, speaks, srv.connection().client.ProtocolVersion())
+			assert.Equal(t, min(refusals+1, 2), asked.Load())
+		})
+	}
+}
+
 // A server of older protocols is not asked for a newer one in vain.
 func TestProtocolThatAServerLacks(t *testing.T) {
 	t.Parallel()

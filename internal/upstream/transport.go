@@ -77,6 +77,9 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 	response, err := t.request(ctx, r)
 	switch mcp.MCPMethod(r.Method) {
 	case mcp.MethodServerDiscover:
+		if refusesWhatItHas(err) {
+			response, err = t.request(ctx, r)
+		}
 		t.locked.Store(errors.Is(err, ErrUnauthorized))
 	case mcp.MethodInitialize:
 		if (err != nil || response.Error != nil) && t.locked.Load() {
