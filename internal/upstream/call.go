@@ -42,14 +42,22 @@ func About(err error, kind, id, server string) error {
 // Call runs a tool within the call timeout. If the connection breaks and the
 // tool is repeatable, Call tries once more over a new connection. Errors contain
 // no secrets; the error is [ErrDown] if the server can't be reached, and a
-// [PausedError] if it does not answer calls.
+// [PausedError] if it does not answer calls. If the server announces before the result that
+// its tools have changed, Call waits until they are listed, for [maxChangeWait] at most.
 func (s *Server) Call(ctx context.Context, tool Tool, args json.RawMessage) (*mcp.CallToolResult, error) {
-	result, err := s.request(ctx, tool.Name, tool.Repeatable, tool.Bar, func(ctx context.Context, c *conn) (any, error) {
+	wait := func() {}
+	result, err := s.request(ctx, tool.Name, tool.Repeatable, tool.Bar, func(during context.Context, c *conn) (any, error) {
 		var r mcp.CallToolRequest
 		r.Params.Name = tool.Name
 		r.Params.Arguments = args
-		return c.callTool(ctx, r, tool.Task)
+		before := c.tools.count()
+		result, err := c.callTool(during, r, tool.Task)
+		if after := c.tools.count(); after > before {
+			wait = func() { c.tools.wait(ctx, after, c.over) }
+		}
+		return result, err
 	})
+	wait()
 	r, _ := result.(*mcp.CallToolResult)
 	return r, err
 }

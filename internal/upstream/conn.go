@@ -26,6 +26,7 @@ type conn struct {
 	sse     *sseTransport   // nil unless it uses the older HTTP
 	own     *http.Transport // of this connection alone, or nil
 	changed chan struct{}   // capacity 1: the server said that its lists changed
+	tools   toolChanges     // of which the server said so
 	differs chan struct{}   // capacity 1: another process has other lists
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
@@ -93,6 +94,9 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 	}
 	// Handlers run on the goroutine that reads messages: they must not wait for one.
 	c.client.OnNotification(func(n mcp.JSONRPCNotification) {
+		if n.Method == mcp.MethodNotificationToolsListChanged {
+			c.tools.announce()
+		}
 		switch n.Method {
 		case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged,
 			mcp.MethodNotificationSubscriptionsAcknowledged: // the server announced no earlier changes

@@ -21,6 +21,7 @@ type inProcessTransport struct {
 	server  config.InProcessServer
 	session *mcpserver.InProcessSession
 	over    chan struct{}
+	flush   chan chan struct{} // what comes here is closed when all notifications so far were passed on
 
 	mu       sync.Mutex
 	notified func(mcp.JSONRPCNotification) // guarded by mu
@@ -44,7 +45,7 @@ func newInProcessTransport(s config.InProcessServer, g guard, d *broker.Broker) 
 		roots = d
 	}
 	session := mcpserver.NewInProcessSessionWithHandlers(mcpserver.GenerateInProcessSessionID(), sample, elicit, roots)
-	return &inProcessTransport{server: s, session: session, over: make(chan struct{}), guard: g}
+	return &inProcessTransport{server: s, session: session, over: make(chan struct{}), flush: make(chan chan struct{}), guard: g}
 }
 
 // Start registers the session. From then on, the server can notify it.
@@ -78,18 +79,38 @@ func (t *inProcessTransport) Start(ctx context.Context) error {
 
 // forward passes on the server's notifications until the transport is closed.
 func (t *inProcessTransport) forward() {
+	pass := func(n mcp.JSONRPCNotification) {
+		t.mu.Lock()
+		notified := t.notified
+		t.mu.Unlock()
+		if notified != nil {
+			notified(n)
+		}
+	}
+	sent := t.session.ClientNotifications()
 	for {
 		select {
 		case <-t.over:
 			return
-		case n := <-t.session.ClientNotifications():
-			t.mu.Lock()
-			notified := t.notified
-			t.mu.Unlock()
-			if notified != nil {
-				notified(n)
+		case n := <-sent:
+			pass(n)
+		case done := <-t.flush:
+			for range len(sent) {
+				pass(<-sent)
 			}
+			close(done)
 		}
+	}
+}
+
+// passed returns when what the server has sent so far was passed on, as it is when a result
+// comes behind it over a wire.
+func (t *inProcessTransport) passed() {
+	done := make(chan struct{})
+	select {
+	case t.flush <- done:
+		<-done
+	case <-t.over:
 	}
 }
 
@@ -100,6 +121,7 @@ func (t *inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRP
 		return t.send(ctx, r, t.handle)
 	}
 	response, err := hostcode.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.handle(ctx, r) })
+	t.passed()
 	return t.check(ctx, r, response, err)
 }
 

@@ -153,7 +153,9 @@ func (s *Server) listAgain(c *conn) (ok bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(s.life, s.limits.StartTimeout)
 	defer cancel()
+	announced := c.tools.count()
 	err = s.list(ctx, c)
+	c.tools.list(announced)
 	if s.life.Err() != nil {
 		return false, err
 	}
