@@ -65,10 +65,11 @@ type Server struct {
 
 	// Protocol, if not empty, is the version of MCP to speak with the server, such as
 	// "2025-11-25". A server that does not have it can't be connected. Otherwise it is
-	// the newest that the server has. But if the Manager's Options.Ask can answer
-	// questions, and the server has a version before 2026-07-28 too, it is the newest of
-	// these: in the later ones a tool can't ask in the middle of its work, as most that
-	// ask do. The older HTTP with SSE has only earlier versions.
+	// the newest that the server has. But over HTTP and in process, if the Manager's
+	// Options.Ask can answer questions, and the server has a version before 2026-07-28 too,
+	// it is the newest of these: in the later ones a tool can't ask in the middle of its
+	// work, as most that ask do. Over standard input and output, earlier versions don't
+	// say whose call a question is of. The older HTTP with SSE has only earlier ones.
 	Protocol string
 
 	// InProcess is a server in this process: an MCPServer of mcp-go.

@@ -34,8 +34,8 @@ type (
 		*transport.StreamableHTTP
 		probe *transport.StreamableHTTP // for server/discover
 		guard
-		unauthorized error        // of requests with status 401
-		locked       *atomic.Bool // server/discover had that status
+		unauthorized error                  // of requests with status 401
+		locked       *atomic.Pointer[error] // of server/discover, if that wants a login
 		broker       *broker.Broker
 	}
 )
@@ -80,10 +80,13 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 		if refusesWhatItHas(err) {
 			response, err = t.request(ctx, r)
 		}
-		t.locked.Store(errors.Is(err, ErrUnauthorized))
+		if errors.Is(err, ErrUnauthorized) {
+			t.locked.Store(&err)
+		}
 	case mcp.MethodInitialize:
-		if (err != nil || response.Error != nil) && t.locked.Load() {
-			return nil, t.unauthorized
+		locked := t.locked.Load()
+		if failed := err != nil && !errors.Is(err, ErrUnauthorized) || err == nil && response != nil && response.Error != nil; failed && locked != nil {
+			return nil, *locked
 		}
 	}
 	return response, err
@@ -148,7 +151,7 @@ func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotifi
 // also limits the size of results and collects the raw results of lists.
 type guard struct {
 	maxMessage  int  // bytes of a result
-	earlier     bool // rather speak a protocol before 2026-07-28
+	earlier     bool // rather speak a protocol before 2026-07-28: see config.Server.Protocol
 	unsolicited *unsolicited
 }
 
