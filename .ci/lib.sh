@@ -400,9 +400,10 @@ light() {
 	return $status
 }
 
-# real: published servers of npm, over stdio and HTTP. The step vet has vetted the tests.
+# real: published servers of npm, over stdio and HTTP, and the official conformance suite. The
+# step vet has vetted the tests.
 real() {
-	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -vet=off -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks)$' .
+	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -vet=off -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks|TestConformanceOfClient)$' .
 }
 
 # install_keyring: GNOME Keyring, which runs without a display.

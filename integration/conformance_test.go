@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func conformance(t *testing.T, folder string) (scenarios int, failed []string) {
 		scenarios++
 		name, err := filepath.Rel(folder, filepath.Dir(path))
 		require.NoError(t, err)
-		name, _, _ = cutLast(name, "-20") // when it ran
+		name = whenItRan.ReplaceAllString(name, "")
 		for _, c := range checks {
 			if c.Status == "FAILURE" || c.Status == "WARNING" {
 				failed = append(failed, name+" "+c.ID)
@@ -69,12 +70,8 @@ func conformance(t *testing.T, folder string) (scenarios int, failed []string) {
 	return scenarios, slices.Compact(failed)
 }
 
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
-}
+// whenItRan is the end of a folder's name.
+var whenItRan = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[-\d]+Z$`)
 
 // expected returns the checks that may fail with a version of the protocol, in order.
 func expected(t *testing.T, version string) []string {
