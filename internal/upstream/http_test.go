@@ -244,15 +244,17 @@ func TestArgumentsAsHeaders(t *testing.T) {
 		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
 		fmt.Fprint(w, strings.Replace(answer.Body.String(), `"tools":[`, `"tools":[{"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"A b"}}}},`+
 			`{"name":"escaped","inputSchema":{"type":"object","properties":{"region":{"type":"string","X-mcp-\u0068eader":"Region"}}}},`+
-			`{"name":"deep","inputSchema":`+deep(251, `{"type":"string","x-mcp-header":"Region"}`)+`},{"name":"plainly deep","inputSchema":`+deep(4000, `{}`)+`},`, 1))
+			`{"name":"deep","inputSchema":`+deep(251, `{"type":"string","x-mcp-header":"Region"}`)+`},{"name":"plainly deep","inputSchema":`+deep(4000, `{}`)+`},`+
+			`{"name":"long","inputSchema":`+long(1000, 5000)+`},{"name":"shorter","inputSchema":`+long(1000, 4000)+`},`, 1))
 	}), "127.0.0.1:0")
 	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
 	require.True(t, srv.connection().isModernHTTP())
 	tools, _ := srv.listed()
-	require.Len(t, tools, 6)
+	require.Len(t, tools, 8)
 	assert.EqualError(t, tools[0].Problem, `the x-mcp-header annotations of "bad" are invalid`)
 	assert.EqualError(t, tools[2].Problem, `the schema of "deep" has x-mcp-header annotations and more levels than the limit of 500`)
-	assert.NoError(t, errors.Join(tools[1].Problem, tools[3].Problem, tools[4].Problem, tools[5].Problem))
+	assert.EqualError(t, tools[4].Problem, `the schema of "long" has x-mcp-header annotations and longer paths than the limit of 4194304 bytes`)
+	assert.NoError(t, errors.Join(tools[1].Problem, tools[3].Problem, tools[5].Problem, tools[6].Problem, tools[7].Problem))
 	assert.Contains(t, *srv.connection().mirrored.Load(), "escaped")
 	for _, tool := range []string{"run", "plain"} {
 		_, err := srv.Call(t.Context(), Tool{Name: tool}, json.RawMessage(`{"region":"eu","other":"x"}`))
@@ -267,6 +269,12 @@ func TestArgumentsAsHeaders(t *testing.T) {
 // deep returns a schema with so many properties in each other, the innermost as given.
 func deep(levels int, innermost string) string {
 	return strings.Repeat(`{"properties":{"a":`, levels) + innermost + strings.Repeat(`}}`, levels)
+}
+
+// long returns a schema with so many properties below one with a name of so many bytes.
+func long(properties, name int) string {
+	below := strings.Repeat(`"p":{},`, properties) + `"region":{"type":"string","x-mcp-header":"Region"}`
+	return `{"properties":{"` + strings.Repeat("n", name) + `":{"properties":{` + below + `}}}}`
 }
 
 // A redirect must stay on the host and may go to https but not back. The number
