@@ -197,9 +197,12 @@ func needsTask(raw json.RawMessage) bool {
 	return bytes.Contains(raw, []byte("taskSupport")) && json.Unmarshal(raw, &in) == nil && in.Execution.TaskSupport == mcp.TaskSupportRequired
 }
 
-// maxMirrored is how many levels a schema with arguments that are sent as headers may
-// have: the time that mcp-go takes to find them grows with the square of its levels.
-const maxMirrored = 500
+// A schema with arguments that are sent as headers may have so many levels, and so many
+// bytes in the paths of all its objects together: mcp-go makes a path for each property.
+const (
+	maxMirrored = 500
+	maxPaths    = 4 << 20
+)
 
 // mirror notes a tool with arguments that must be sent as headers too. Clients must
 // not use a tool that asks for headers in a wrong way.
@@ -212,8 +215,12 @@ func (l *listing) mirror(raw json.RawMessage) error {
 		return nil
 	}
 	name := text.Line(in.Name, text.MaxName)
-	if levels(in.Schema) > maxMirrored {
+	deepest, paths := extent(in.Schema)
+	if deepest > maxMirrored {
 		return fmt.Errorf("the schema of %q has x-mcp-header annotations and more levels than the limit of %d", name, maxMirrored)
+	}
+	if paths > maxPaths {
+		return fmt.Errorf("the schema of %q has x-mcp-header annotations and longer paths than the limit of %d bytes", name, maxPaths)
 	}
 	tool := mcp.Tool{Name: in.Name, RawInputSchema: in.Schema}
 	if mcp.ValidateParamHeaderAnnotations(&tool) != nil {
@@ -234,20 +241,31 @@ func mayMirror(raw json.RawMessage) bool {
 	return bytes.Contains(bytes.ToLower(raw), []byte("x-mcp-header")) || bytes.Contains(raw, []byte(`\u00`))
 }
 
-// levels returns how many objects and arrays of a JSON text are at most in each other.
-func levels(raw json.RawMessage) (deepest int) {
-	for d, depth := json.NewDecoder(bytes.NewReader(raw)), 0; ; {
+// extent returns how many objects and arrays of a JSON text are at most in each other,
+// and how many bytes the names have that lead to each of them, all together.
+func extent(raw json.RawMessage) (deepest, paths int) {
+	var outer []int // bytes of the names that lead to each open object or array
+	path, name := 0, 0
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
 		token, err := d.Token()
 		if err != nil {
-			return deepest
+			return deepest, paths
 		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-			deepest = max(deepest, depth)
-		case json.Delim('}'), json.Delim(']'):
-			depth--
+		switch token := token.(type) {
+		case string:
+			name = len(token)
+			continue
+		case json.Delim:
+			if token == '{' || token == '[' {
+				outer = append(outer, path)
+				path += name
+				paths += path
+				deepest = max(deepest, len(outer))
+			} else {
+				path, outer = outer[len(outer)-1], outer[:len(outer)-1]
+			}
 		}
+		name = 0
 	}
 }
 
