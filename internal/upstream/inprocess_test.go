@@ -3,11 +3,15 @@ package upstream
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A slowServer is closed while it registers a session.
@@ -38,4 +42,30 @@ func TestInProcessClosedWhileItStarts(t *testing.T) {
 	assert.ErrorIs(t, tr.Start(t.Context()), transport.ErrTransportClosed)
 	assert.NoError(t, tr.Close())
 	assert.Zero(t, s.registered)
+}
+
+// A call ends with its timeout, also while the host does not return from a notification.
+func TestInProcessNotificationHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *mcpserver.MCPServer
+		s = mcptest.Server("s", mcpserver.ServerTool{
+			Tool: mcp.NewTool("notify"),
+			Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				s.SendNotificationToAllClients("notifications/message", nil)
+				return mcp.NewToolResultText("ok"), nil
+			},
+		})
+		release := make(chan struct{})
+		cfg := inProcess("s")
+		cfg.InProcess = s
+		cfg.OnNotification = func(mcp.JSONRPCNotification) { <-release }
+		srv := newTest(t, cfg, Limits{CallTimeout: time.Second})
+		require.NoError(t, srv.Start(t.Context()))
+		time.AfterFunc(time.Minute, func() { close(release) })
+		begun := time.Now()
+		_, err := srv.call(t.Context(), "notify")
+		assert.NoError(t, err)
+		assert.Equal(t, time.Second, time.Since(begun))
+		<-release
+	})
 }
