@@ -104,13 +104,20 @@ func (t *inProcessTransport) forward() {
 }
 
 // passed returns when what the server has sent so far was passed on, as it is when a result
-// comes behind it over a wire.
-func (t *inProcessTransport) passed() {
+// comes behind it over a wire, or at the end of ctx.
+func (t *inProcessTransport) passed(ctx context.Context) {
 	done := make(chan struct{})
 	select {
 	case t.flush <- done:
-		<-done
 	case <-t.over:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-done:
+	case <-t.over:
+	case <-ctx.Done():
 	}
 }
 
@@ -121,7 +128,7 @@ func (t *inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRP
 		return t.send(ctx, r, t.handle)
 	}
 	response, err := hostcode.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.handle(ctx, r) })
-	t.passed()
+	t.passed(ctx)
 	return t.check(ctx, r, response, err)
 }
 
