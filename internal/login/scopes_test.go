@@ -1,8 +1,14 @@
 package login
 
 import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -53,4 +59,34 @@ func TestWant(t *testing.T) {
 	assert.Equal(t, []string{"x"}, nobody.asks(&r, []string{"all"}))
 	_, err = a.Header(t.Context(), &Refusal{Header: header, Scopes: []string{"read"}})
 	assert.EqualError(t, err, `the server wants the scopes "read" for this, which the login has or was refused before`)
+}
+
+// Many authorization servers don't name offline_access among what they grant. A login
+// for more scopes asks for it again, or there would be no refreshes from then on.
+func TestWantKeepsRefreshes(t *testing.T) {
+	t.Parallel()
+	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+	authority.Mu.Lock()
+	authority.Says = map[string]any{"scopes_supported": []string{"read", "offline_access"}}
+	authority.Grant = func(asked string) string { return strings.TrimSuffix(asked, " offline_access") }
+	authority.Mu.Unlock()
+	for scope, oauth := range map[string]config.OAuth{"read write x offline_access": {}, "read x": {Scopes: []string{"read"}}} {
+		a := New(Config{OAuth: oauth, URL: authority.Server, Key: "k", Store: new(Memory), HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
+		t.Cleanup(a.Close)
+		login := func() {
+			require.NoError(t, a.Login(t.Context(), func(_ context.Context, page string) (string, error) {
+				mcptest.Browse(t, page)
+				return "", nil
+			}))
+		}
+		login()
+		header, err := a.Header(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = a.Header(t.Context(), &Refusal{Header: header, Scopes: []string{"x"}})
+		require.NoError(t, err)
+		login()
+		authority.Mu.Lock()
+		assert.Equal(t, scope, authority.Scopes)
+		authority.Mu.Unlock()
+	}
 }
