@@ -28,11 +28,15 @@ func within(scopes []string, lists ...[]string) bool {
 
 // asks returns the scopes that a login asks for: those of the settings, else those
 // that the server offers; if it has asked for more since the last login, those of that
-// login and these.
+// login and these, and for refreshes as any login does: see [offlineAccess].
 func (a *Account) asks(known *record, offered []string) []string {
 	switch {
 	case len(known.Wanted) > 0:
-		return union(a.cfg.Scopes, known.Scopes, known.Wanted)
+		all := union(a.cfg.Scopes, known.Scopes, known.Wanted)
+		if len(a.cfg.Scopes) == 0 && slices.Contains(offered, offlineAccess) {
+			all = union(all, []string{offlineAccess})
+		}
+		return all
 	case len(a.cfg.Scopes) > 0:
 		return a.cfg.Scopes
 	}
