@@ -101,3 +101,14 @@ func TestMarksOfTheHost(t *testing.T) {
 		assert.Equal(t, host < 2, strings.Contains(string(body["tools"].([]json.RawMessage)[0]), "cache_control"))
 	}
 }
+
+// The contents of a document may have marks too.
+func TestMarksInADocument(t *testing.T) {
+	t.Parallel()
+	const block = `{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}`
+	messages := []json.RawMessage{json.RawMessage(`{"role":"user","content":[{"type":"document","source":{"type":"content","content":[` + block + `,` + block + `]}}]}`)}
+	tools := []provider.Tool{{Name: "a", JSON: json.RawMessage(`{"name":"a"}`)}}
+	raw, err := json.Marshal(Anthropic.Body("Be brief.", tools, 1, append(messages, wide(10, `"x"`)...)))
+	require.NoError(t, err)
+	assert.Equal(t, 4, strings.Count(string(raw), "cache_control"))
+}
