@@ -82,12 +82,16 @@ func countMarks(list []json.RawMessage) (n int) {
 		var in struct {
 			Mark    json.RawMessage `json:"cache_control"`
 			Content json.RawMessage
+			Source  json.RawMessage // of a document; it may have a content
 		}
 		_ = json.Unmarshal(raw, &in)
 		if !text.IsNull(in.Mark) {
 			n++
 		}
 		n += countMarks(text.Elements(in.Content))
+		if in.Source != nil {
+			n += countMarks([]json.RawMessage{in.Source})
+		}
 	}
 	return n
 }
