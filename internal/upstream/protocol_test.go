@@ -356,6 +356,22 @@ func TestLoginForDiscover(t *testing.T) {
 	}
 }
 
+// A server that is too busy to initialize is left alone for as long as it asks.
+func TestBusyAfterDiscover(t *testing.T) {
+	t.Parallel()
+	url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") == "server/discover" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}), "127.0.0.1:0")
+	srv := newTest(t, config.Server{Name: "web", URL: url}, Limits{})
+	assert.ErrorContains(t, srv.Start(t.Context()), "it asks to wait 1m0s")
+	assert.Greater(t, time.Until(srv.Status().Retry), 50*time.Second)
+}
+
 func idOf(r *http.Request) json.RawMessage {
 	var in struct{ ID json.RawMessage }
 	_ = json.NewDecoder(r.Body).Decode(&in)
