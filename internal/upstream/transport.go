@@ -85,7 +85,8 @@ func (t httpTransport) SendRequest(ctx context.Context, r transport.JSONRPCReque
 		}
 	case mcp.MethodInitialize:
 		locked := t.locked.Load()
-		if failed := err != nil && !errors.Is(err, ErrUnauthorized) || err == nil && response != nil && response.Error != nil; failed && locked != nil {
+		says := errors.Is(err, ErrUnauthorized) || errors.As(err, new(*busyError)) // what is to be done
+		if failed := err != nil && !says || err == nil && response != nil && response.Error != nil; failed && locked != nil {
 			return nil, *locked
 		}
 	}
