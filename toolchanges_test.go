@@ -82,3 +82,26 @@ func TestSpecH9WaitIsBounded(t *testing.T) {
 		require.NoError(t, m.Close())
 	})
 }
+
+// A call without a result ends with its timeout, and waits for no tools.
+func TestSpecH9NoWaitAfterTheTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hooks := new(mcpserver.Hooks)
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { time.Sleep(10 * time.Second) })
+		server := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+		server.AddTool(mcp.NewTool("enable"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			server.AddTools(mcptest.Echo("late", "Echoes"))
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		m := NewManager(&Options{Servers: []ServerConfig{{Name: "s", InProcess: server, CallTimeout: time.Second}}})
+		require.NoError(t, m.Start(t.Context()))
+		begun := time.Now()
+		_, err := m.Call(t.Context(), "mcp_s__enable", nil)
+		require.ErrorContains(t, err, "no answer within 1s")
+		assert.Equal(t, time.Second, time.Since(begun))
+		require.NoError(t, m.Close())
+		time.Sleep(10 * time.Second) // the listing ignores its context
+	})
+}
