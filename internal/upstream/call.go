@@ -52,7 +52,7 @@ func (s *Server) Call(ctx context.Context, tool Tool, args json.RawMessage) (*mc
 		r.Params.Arguments = args
 		before := c.tools.count()
 		result, err := c.callTool(during, r, tool.Task)
-		if after := c.tools.count(); after > before {
+		if after := c.tools.count(); after > before && during.Err() == nil {
 			wait = func() { c.tools.wait(ctx, after, c.over) }
 		}
 		return result, err
