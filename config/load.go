@@ -61,8 +61,14 @@ type File struct {
 	Notes []string
 }
 
-// LogValue is the File as %+v prints it, for any [slog.Handler].
-func (f File) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", f)) }
+// String describes the File without secrets.
+func (f File) String() string {
+	type plain File
+	return fmt.Sprintf("%+v", plain(f))
+}
+
+// LogValue is [File.String], for any [slog.Handler].
+func (f File) LogValue() slog.Value { return slog.StringValue(f.String()) }
 
 // Limits of a file. Real ones have a few kilobytes.
 const (

@@ -42,4 +42,8 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, string(data), secret, "%T", test.value)
 	}
+	within := struct{ File *File }{&file}
+	for _, verb := range []string{"%v", "%+v", "%s", "%q"} {
+		assert.NotContains(t, fmt.Sprintf(verb, within), secret, verb)
+	}
 }
