@@ -233,22 +233,24 @@ func (s *snapshotOf) WhyNot(name string) snapshot.Text {
 		return snapshot.Text{}
 	}
 	for _, m := range s.managers {
+		var unlisted *source // whose tool it may be
 		m.mu.Lock()
-		sources := slices.Clone(m.sources)
-		m.mu.Unlock()
-		unlisted := m.unlistedSources()
-		for _, src := range sources {
+		for _, src := range m.sources {
 			own, ok := src.claim.Own(name)
 			t := src.subjectOf(own)
 			switch t.Within = true; {
-			case !ok || !errors.Is(err, ErrUnknownTool):
+			case !ok || unlisted != nil || !errors.Is(err, ErrUnknownTool):
 			case !rules.Access(src.cfg.Tools).Permits(t):
 				err = fmt.Errorf("ServerConfig.Tools of server %q does not permit it%s", src.name, rules.Rights{rules.Access(src.cfg.Tools)}.Because(t))
 			case !rules.Access(m.opts.Access).Permits(src.subjectOf(own)):
 				err = fmt.Errorf("Options.Access does not permit it%s", rules.Rights{rules.Access(m.opts.Access)}.Because(src.subjectOf(own)))
-			case slices.Contains(unlisted, src):
-				err = fmt.Errorf("its server %q is %s and has not listed its tools yet", src.name, src.server.Status().State)
+			case src.isUnlisted():
+				unlisted = src
 			}
+		}
+		m.mu.Unlock()
+		if unlisted != nil {
+			err = fmt.Errorf("its server %q is %s and has not listed its tools yet", unlisted.name, unlisted.server.Status().State)
 		}
 	}
 	return s.Text(strings.TrimPrefix(err.Error(), "mcphybrid: "))

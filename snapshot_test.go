@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -562,4 +563,22 @@ func TestDebugNamesWhatHides(t *testing.T) {
 	assert.Contains(t, seen.WhyNot("mcp_b__tool_001").String(), `ServerConfig.Tools of server "b" does not permit it: it denies "tool_001"`)
 	assert.Contains(t, seen.WhyNot("mcp_a__tol_000").String(), "unknown tool")
 	runtime.KeepAlive(s)
+}
+
+// A tool of a server that has not listed anything yet is missing for that reason, also while
+// the servers start and get their names.
+func TestWhyNotOfAnUnlistedServer(t *testing.T) {
+	t.Parallel()
+	m := NewManager(&Options{Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1)}})
+	defer m.Close()
+	const tool = "mcp_b__tool_000"
+	m.Watch()
+	seen := look(t, m, 0)
+	assert.Equal(t, `its server "b" is configured and has not listed its tools yet`, seen.WhyNot(tool).String())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = m.Start(t.Context()) })
+	for seen.WhyNot(tool).String() != "" {
+		runtime.Gosched()
+	}
+	wg.Wait()
 }
