@@ -2,11 +2,11 @@
 // model sees a few dozen of them.
 //
 // The catalog holds all tools of all servers. Its first 40 tools
-// ([DefaultMaxInline]), as far as there is room ([InlineOptions]), are inline: the model sees them in full, from the start.
-// The others are deferred: the model does not see them until it needs one. It
-// then searches for the tool, or calls it by its name. That makes the tool
-// active: the model sees it from then on. A session is one conversation. Each
-// session has its own active tools.
+// ([DefaultMaxInline]) are inline, as far as there is room ([InlineOptions]): the
+// model sees them in full, from the start. The others are deferred: the model does
+// not see them until it needs one. It then searches for the tool, or calls it by its
+// name. That makes the tool active: the model sees it from then on. A session is one
+// conversation. Each session has its own active tools.
 //
 // These are the names to know first. To start:
 //

@@ -18,7 +18,7 @@ import (
 // The official conformance suite tests the library as a client, through the host in
 // conformance/main.go. What fails is in conformance/expected.txt, each with its reason; a
 // check that fails no more must leave it.
-func TestConformanceOfClient(t *testing.T) {
+func TestSpecH4ConformanceOfClient(t *testing.T) {
 	suite, err := installMore("conformance")
 	require.NoError(t, err)
 	nodes, err := filepath.Glob(filepath.Join(suite, "node_modules/node-linux-*/bin/node"))

@@ -15,7 +15,7 @@ import (
 
 // A client is the one that the host publishes, where the authorization server reads that;
 // otherwise it is registered, with its type.
-func TestClient(t *testing.T) {
+func TestSpecH7Client(t *testing.T) {
 	t.Parallel()
 	const published = "https://app.example/client.json"
 	for name, c := range map[string]struct {

@@ -24,8 +24,8 @@ type discovery struct {
 	documents bool // it reads what a client publishes of itself
 }
 
-// offlineAccess is the scope by which OpenID grants refresh tokens. A client that asks for
-// other scopes must ask for it too, if there is one.
+// offlineAccess is the scope for which servers that go by OpenID grant refresh tokens. A
+// login that asks for scopes asks for it too, where the authorization server names it.
 const offlineAccess = "offline_access"
 
 // discover asks the server where to log in, unless the settings say so.

@@ -44,7 +44,7 @@ type conn struct {
 func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manner) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
 	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
-	g := guard{maxMessage: l.MaxMessage, earlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
+	g := guard{maxMessage: l.MaxMessage, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
 	answers := answers(c.broker)
 	if how == handshake || cfg.Protocol != "" && !mcp.IsModernProtocol(cfg.Protocol) {
 		//lint:ignore SA1019 for servers that refuse the version they offer

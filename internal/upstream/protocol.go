@@ -27,9 +27,9 @@ const (
 // say that the server supports the version of r, discovered returns the error that such a
 // server should send: mcp-go takes any result for a yes, and goes on with initialize after
 // an error. Servers of the Go SDK that have sessions answer so, and those that
-// answer every unknown method with {}. With rather set, discovered does the same if the
-// server has an earlier version too.
-func discovered(r transport.JSONRPCRequest, response *transport.JSONRPCResponse, rather bool) *transport.JSONRPCResponse {
+// answer every unknown method with {}. With preferEarlier set, discovered does the same if
+// the server has an earlier version too.
+func discovered(r transport.JSONRPCRequest, response *transport.JSONRPCResponse, preferEarlier bool) *transport.JSONRPCResponse {
 	var asked struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
@@ -41,7 +41,7 @@ func discovered(r transport.JSONRPCRequest, response *transport.JSONRPCResponse,
 		Versions []string `json:"supportedVersions"`
 	}
 	earlier := func(v string) bool { return mcp.IsValidProtocolVersion(v) && !mcp.IsModernProtocol(v) }
-	if json.Unmarshal(response.Result, &says) == nil && slices.Contains(says.Versions, version) && !(rather && slices.ContainsFunc(says.Versions, earlier)) {
+	if json.Unmarshal(response.Result, &says) == nil && slices.Contains(says.Versions, version) && !(preferEarlier && slices.ContainsFunc(says.Versions, earlier)) {
 		return response
 	}
 	refusal := mcp.UnsupportedProtocolVersionError{Version: version, Supported: says.Versions}.JSONRPCError().Error

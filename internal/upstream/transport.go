@@ -151,9 +151,9 @@ func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotifi
 // A guard ends requests when their context ends, even if the server hangs. It
 // also limits the size of results and collects the raw results of lists.
 type guard struct {
-	maxMessage  int  // bytes of a result
-	earlier     bool // rather speak a protocol before 2026-07-28: see config.Server.Protocol
-	unsolicited *unsolicited
+	maxMessage    int  // bytes of a result
+	preferEarlier bool // speak a protocol before 2026-07-28 if the server has one: see config.Server.Protocol
+	unsolicited   *unsolicited
 }
 
 type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
@@ -188,7 +188,7 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 		return &c, nil
 	}
 	if r.Method == string(mcp.MethodServerDiscover) {
-		return discovered(r, response, g.earlier), nil
+		return discovered(r, response, g.preferEarlier), nil
 	}
 	if err := checkInputs(response.Result); err != nil {
 		return nil, err
