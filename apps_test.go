@@ -1,9 +1,12 @@
 package mcphybrid
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -356,5 +359,44 @@ func FuzzAppOnly(f *testing.F) {
 			require.Equal(t, d.Apps.model, strings.Contains(s.PromptSections(PromptFull)+fmt.Sprint(textOfTools(s.Tools()), s.Search("zanzibar", 5)), "mcp_s__zanzibar"))
 		}
 		require.NoError(t, check(m))
+	})
+}
+
+// Servers are told of the host's extensions, over each transport and in both generations of
+// the protocol.
+func TestExtensions(t *testing.T) {
+	t.Parallel()
+	const ui = "io.modelcontextprotocol/ui"
+	extensions := map[string]any{ui: map[string][]string{"mimeTypes": {"text/html;profile=mcp-app"}}}
+	for _, protocol := range []string{"", "2025-11-25"} {
+		var told atomic.Int32
+		web := mcpserver.NewStreamableHTTPServer(mcptest.Server("h", echoTool("a", "Echoes")))
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			if strings.Contains(string(body), `"extensions":{"`+ui+`":{"mimeTypes":["text/html;profile=mcp-app"]}}`) {
+				told.Add(1)
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			web.ServeHTTP(w, r)
+		})
+		hooks := new(mcpserver.Hooks)
+		hooks.AddAfterInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest, _ *mcp.InitializeResult) {
+			assert.Contains(t, r.Params.Capabilities.Extensions, ui)
+			told.Add(1)
+		})
+		near := mcpserver.NewMCPServer("p", "1", mcpserver.WithHooks(hooks), mcpserver.WithToolCapabilities(true))
+		m, _ := newTestManager(t, &Options{Extensions: extensions, Servers: []ServerConfig{
+			{Name: "h", URL: serveHTTP(t, handler, "127.0.0.1:0"), Protocol: protocol}, {Name: "p", InProcess: near, Protocol: "2025-11-25"},
+		}})
+		extensions[ui] = "changed"
+		_, err := m.Call(t.Context(), "mcp_h__a", nil)
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, told.Load(), int32(2))
+		extensions[ui] = map[string][]string{"mimeTypes": {"text/html;profile=mcp-app"}}
+	}
+	assert.NotEqual(t, cacheKey(&ServerConfig{}, nil), cacheKey(&ServerConfig{}, extensions), "a server may list other tools")
+	assert.PanicsWithValue(t, "mcphybrid: Options.Extensions: json: unsupported type: func()", func() {
+		NewManager(&Options{Extensions: map[string]any{"x": func() {}}})
 	})
 }
