@@ -395,7 +395,7 @@ func TestExtensions(t *testing.T) {
 		assert.GreaterOrEqual(t, told.Load(), int32(2))
 		extensions[ui] = map[string][]string{"mimeTypes": {"text/html;profile=mcp-app"}}
 	}
-	assert.NotEqual(t, cacheKey(&ServerConfig{}, nil), cacheKey(&ServerConfig{}, extensions), "a server may list other tools")
+	assert.NotEqual(t, cacheKey(&ServerConfig{}, nil, public), cacheKey(&ServerConfig{}, extensions, public), "a server may list other tools")
 	assert.PanicsWithValue(t, "mcphybrid: Options.Extensions: json: unsupported type: func()", func() {
 		NewManager(&Options{Extensions: map[string]any{"x": func() {}}})
 	})

@@ -33,6 +33,7 @@ type source struct {
 	listed []*definition      // the tools that the server listed; nil before its first list
 	offers []*resources.Offer // what it listed besides tools
 	bytes  int                // of the definitions that it listed
+	kept   audience           // whom a cache may give what it listed
 
 	// What catalogs take of these.
 	defs     []*definition      // the tools that are not in quarantine; without a connection, all tools

@@ -31,6 +31,8 @@ type conn struct {
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
 
+	changing atomic.Bool                         // requests have headers that are not in the configuration, such as a login's
+	fresh    atomic.Int64                        // how long the lists may be kept, a time.Duration; 0 if the server does not say
 	mirrored atomic.Pointer[map[string]mcp.Tool] // by name: see listing
 	progress progressTable
 	broker   *broker.Broker   // takes the server's questions; nil if nobody answers any
