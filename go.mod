@@ -1,6 +1,6 @@
 module github.com/mcphybrid/mcphybrid
 
-go 1.25.5
+go 1.26.0
 
 require (
 	github.com/mark3labs/mcp-go v1.2.1
@@ -10,7 +10,7 @@ require (
 	github.com/tidwall/jsonc v0.3.3
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v4 v4.0.0
-	golang.org/x/text v0.41.0
+	golang.org/x/text v0.43.0
 )
 
 require (

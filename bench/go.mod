@@ -1,12 +1,12 @@
 module github.com/mcphybrid/mcphybrid/bench
 
-go 1.25.5
+go 1.26.0
 
 require (
 	github.com/blevesearch/bleve/v2 v2.5.7
 	github.com/mcphybrid/mcphybrid v0.0.0
 	github.com/stretchr/testify v1.12.1
-	golang.org/x/sync v0.22.0
+	golang.org/x/sync v0.24.0
 	modernc.org/sqlite v1.59.0
 )
 
@@ -54,7 +54,7 @@ require (
 	go.etcd.io/bbolt v1.4.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/sys v0.47.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.6 // indirect
 	modernc.org/libc v1.75.7 // indirect
 	modernc.org/mathutil v1.7.1 // indirect

@@ -1,6 +1,6 @@
 module github.com/mcphybrid/mcphybrid/keyring
 
-go 1.25.5
+go 1.26.0
 
 replace github.com/mcphybrid/mcphybrid => ..
 
@@ -24,5 +24,5 @@ require (
 	go.uber.org/goleak v1.3.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/sys v0.27.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 )

@@ -1,6 +1,6 @@
 module github.com/mcphybrid/mcphybrid/adapters/genkit
 
-go 1.25.5
+go 1.26.0
 
 replace github.com/mcphybrid/mcphybrid => ../../
 
@@ -45,5 +45,5 @@ require (
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // indirect
 	golang.org/x/sys v0.42.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 )

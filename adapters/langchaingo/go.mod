@@ -1,6 +1,6 @@
 module github.com/mcphybrid/mcphybrid/adapters/langchaingo
 
-go 1.25.5
+go 1.26.0
 
 replace github.com/mcphybrid/mcphybrid => ../../
 
@@ -22,5 +22,5 @@ require (
 	github.com/tidwall/jsonc v0.3.3 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 )

@@ -1,6 +1,6 @@
 module github.com/mcphybrid/mcphybrid/stores/qdrantstore
 
-go 1.25.5
+go 1.26.0
 
 replace github.com/mcphybrid/mcphybrid => ../..
 
@@ -9,8 +9,8 @@ require (
 	github.com/mcphybrid/mcphybrid v0.0.0-00010101000000-000000000000
 	github.com/qdrant/go-client v1.17.1
 	github.com/stretchr/testify v1.12.1
-	google.golang.org/grpc v1.78.0
-	google.golang.org/protobuf v1.36.11
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
 )
 
 require (
@@ -22,8 +22,8 @@ require (
 	github.com/tidwall/jsonc v0.3.3 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
-	golang.org/x/net v0.50.0 // indirect
-	golang.org/x/sys v0.41.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20260209200024-4cfbd4190f57 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 )

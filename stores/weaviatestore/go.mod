@@ -1,6 +1,6 @@
 module github.com/mcphybrid/mcphybrid/stores/weaviatestore
 
-go 1.25.5
+go 1.26.0
 
 replace github.com/mcphybrid/mcphybrid => ../..
 
@@ -9,7 +9,7 @@ require (
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/mcphybrid/mcphybrid v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
-	golang.org/x/sys v0.41.0
+	golang.org/x/sys v0.49.0
 )
 
 require (
@@ -20,5 +20,5 @@ require (
 	github.com/tidwall/jsonc v0.3.3 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 )
