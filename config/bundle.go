@@ -97,9 +97,9 @@ func (l launch) here() launch {
 
 // values returns the texts of the default.
 func (s setting) values() (values []string) {
-	list := []json.RawMessage{s.Default}
-	if kind(s.Default) == "array" {
-		_ = json.Unmarshal(s.Default, &list)
+	var list []json.RawMessage
+	if json.Unmarshal(s.Default, &list) != nil {
+		list = []json.RawMessage{s.Default}
 	}
 	for _, raw := range list {
 		var text string

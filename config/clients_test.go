@@ -228,6 +228,74 @@ func clientFiles(t *testing.T) []clientFile {
 			refused: map[string]string{"echo": `"$(…)" runs a command, which is not done here`},
 		},
 		{
+			path: "amp/settings.json", dialect: "amp", env: map[string]string{"ISSUES_TOKEN": "t"},
+			servers: []Server{
+				{Name: "browser", Command: "npx", Args: []string{"-y", "@example/browser-server"}, Tools: Access{Allow: []string{"navigate_*", "click"}, Deny: []string{"builtin:edit?file", "mcp??issues??delete?issue"}}},
+				{
+					Name: "issues", URL: "https://issues.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"},
+					Tools: Access{Deny: []string{"builtin:edit?file", "delete?issue", "mcp??issues??delete?issue"}},
+				},
+			},
+			notes: []string{`this client also has "amp.permissions", which is not read`},
+		},
+		{
+			path: "jetbrains/mcp.json", dialect: "mcphybrid",
+			servers: []Server{{Name: "build", Command: "java", Args: []string{"-jar", "server.jar"}, Env: map[string]string{"MODE": "build"}, Dir: "/home/ann/project"}},
+		},
+		{
+			path: "list/mcp.json", dialect: "mcphybrid",
+			servers: []Server{{Name: "notes", Command: "notes-server", Args: []string{"--read"}}, {Name: "web", URL: "https://web.example.com/mcp"}},
+			off:     []string{"off"},
+		},
+		{
+			path: "plugin/.mcp.json", dialect: "claude-code", env: map[string]string{"CLAUDE_PLUGIN_ROOT": "/elsewhere"},
+			servers: []Server{{
+				Name: "database", Command: in("plugin") + "/servers/db-server", Args: []string{"--config", in("plugin") + "/config.json"}, Env: map[string]string{"DB_PATH": in("plugin") + "/data"},
+			}},
+		},
+		{
+			path: "plugin/.claude-plugin/plugin.json", dialect: "claude-code",
+			servers: []Server{{Name: "database", Command: in("plugin") + "/servers/db-server", Dir: in("plugin")}},
+		},
+		{
+			path: "gemini-copy/gemini.json", dialect: "gemini", env: map[string]string{"SEARCH_TOKEN": "t"},
+			servers: []Server{
+				{Name: "search", URL: "https://search.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}, StartTimeout: 5 * time.Second, CallTimeout: 5 * time.Second},
+				{Name: "files", Command: "files-server", Tools: Access{Allow: []string{"read"}}},
+			},
+			off:     []string{"other"},
+			refused: map[string]string{"secret": "environment variables not set: UNSET_TOKEN"},
+			notes:   []string{`server "files": "trust": ` + noApprovals},
+		},
+		{
+			path: "mcpb/manifest.json", dialect: "mcpb", options: Options{Input: ask},
+			servers: []Server{{
+				Name: "file-search", Command: "node", Args: []string{in("mcpb") + "/server/index.js", "--max=10", home + "/Desktop", home + "/Documents"},
+				Env: map[string]string{"API_KEY": "<user_config.api_key>", "VERBOSE": "false"}, Secrets: []string{"<user_config.api_key>"},
+			}},
+		},
+		{
+			path: "mcpb/manifest.json", dialect: "mcpb",
+			refused: map[string]string{"file-search": `"${input:user_config.api_key}": the user must be asked for "Your key"`},
+		},
+		{
+			path: "registry/server.json", dialect: "registry", options: Options{Input: ask},
+			servers: []Server{{
+				Name: "weather", Command: "npx", Args: []string{"-y", "@example/weather-server@1.4.0", "serve", "--units", "metric", "--area", "de/<city>"},
+				Env: map[string]string{"WEATHER_KEY": "<WEATHER_KEY>", "LOG_LEVEL": "info"}, Secrets: []string{"<WEATHER_KEY>"},
+			}},
+		},
+		{
+			path: "registry/server.json", dialect: "registry",
+			refused: map[string]string{"weather": `"${input:WEATHER_KEY}": the user must be asked for "Key of the weather service"`},
+		},
+		{
+			path: "registry-remote/server.json", dialect: "registry", options: Options{Input: ask},
+			servers: []Server{{
+				Name: "analytics", URL: "https://eu.analytics.example.com/mcp", Headers: map[string]string{"X-Client": "registry", "Authorization": "Bearer <token>"}, Secrets: []string{"<token>"},
+			}},
+		},
+		{
 			path: "codex/config.toml", dialect: "codex",
 			env: map[string]string{"HOME_TOKEN": "${NOT}", "OTHER": "o", "FIGMA_TOKEN": "$t", "FIGMA_ORG": "org"},
 			servers: []Server{

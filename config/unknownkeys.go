@@ -81,7 +81,7 @@ func (e *entry) reportUnknown(names []string) {
 // unknown notes that a key has no effect.
 func (e *entry) unknown(key string) {
 	hint := ""
-	if near := nearest.Names(key[strings.LastIndexByte(key, '.')+1:], slices.Values(known), 1); len(near) > 0 {
+	if near := nearest.Names(key, slices.Values(known), 1); len(near) > 0 && !strings.Contains(key, ".") {
 		hint = fmt.Sprintf("; did you mean %q?", near[0])
 	}
 	e.notes.add("server %q: %q is not known here and has no effect%s", e.Name, key, hint)
