@@ -25,6 +25,8 @@ func TestFilesFromTheField(t *testing.T) {
 		{"codex", `"url": "http://h", "http_headers_helper": "print headers", "startup_readiness": "catalog", "tools": {"a": {"output_token_limit": 9}}`, Server{Name: "s", URL: "http://h", HeadersHelper: "print headers"}},
 		{"cherry-studio", `"baseUrl": "http://h/sse", "type": "sse", "isActive": true, "timeout": 60, "longRunning": true, "tags": ["x"]`, Server{Name: "s", URL: "http://h/sse", SSE: true, CallTimeout: time.Minute}},
 		{"crush", `"type": "stdio", "command": "run", "channel_enabled": true, "channel_reply": {"suppress_tools": ["send"]}`, run},
+		// Gemini CLI takes the first of several ways.
+		{"gemini", `"command": "run", "args": ["a"], "cwd": "/x", "url": "http://u", "httpUrl": "http://h"`, Server{Name: "s", URL: "http://h"}},
 		// Gemini CLI runs no commands: this one is for the shell.
 		{"gemini", `"command": "run", "args": ["cd \"$(pwd)\""]`, Server{Name: "s", Command: "run", Args: []string{`cd "$(pwd)"`}}},
 		{"mcphybrid", `"command": "run", "longRunning": false, "disabledAutoApproveTools": ["x"], "isActive": true`, run},

@@ -34,8 +34,9 @@ type Options struct {
 	Workspace string
 
 	// Input asks the user for a value, for ${input:…}, and for what a bundle or a
-	// server.json leaves to the user. It is called once for each input of a server that is switched on and has no other problem. If
-	// nil, servers with inputs are problems.
+	// server.json leaves to the user. It is called once for each input of a server
+	// that is switched on and has no other problem. If nil, servers with inputs are
+	// problems.
 	Input func(Input) (string, error)
 }
 
