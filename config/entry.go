@@ -149,6 +149,7 @@ func (e *entry) own() {
 	e.Prefix = e.string("prefix")
 	e.Protocol = e.string("protocol")
 	e.Eager = e.flag("eager")
+	e.NoInstructions = e.flag("noInstructions")
 }
 
 // transport checks that the server is reached in a way that we know.

@@ -111,5 +111,5 @@ func (e *entry) reportUnknown(names []string) {
 // known are the keys that a misspelled one may mean.
 var known = []string{
 	"command", "args", "env", "envFile", "cwd", "type", "url", "headers", "headersHelper", "oauth", "timeout", "callTimeout",
-	"tools", "needs", "prefix", "protocol", "eager",
+	"tools", "needs", "prefix", "protocol", "eager", "noInstructions",
 }

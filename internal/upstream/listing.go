@@ -57,7 +57,7 @@ func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 			l.elements[kind], l.number, l.bytes = nil, number, bytes
 		}
 	}
-	list.Elements = l.elements
+	list.Elements, list.Instructions = l.elements, c.instructions
 	return list, nil
 }
 
@@ -94,6 +94,8 @@ var lists = [Kinds]struct{ method, member string }{
 type List struct {
 	Elements [Kinds][]Element
 	Failed   [Kinds]error // why a list is missing, or nil; that of Tools is always nil
+
+	Instructions string // how to use the server, as it says; at most MaxInstructions bytes
 }
 
 // A listing collects the raw elements of the results of lists, page by page. mcp-go
