@@ -44,10 +44,11 @@ func (m *Manager) loadCache() (*cache.Found, error) {
 // list is too old.
 func (m *Manager) applyCached(sources []*source, cached func(name string) *cache.Server) (stale []*source, err error) {
 	type found struct {
-		src    *source
-		defs   []*definition
-		offers []*resources.Offer
-		listed time.Time
+		src          *source
+		defs         []*definition
+		offers       []*resources.Offer
+		instructions string
+		listed       time.Time
 	}
 	var lists []found
 	for _, src := range sources {
@@ -61,11 +62,11 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 		if src.server.ListAgain() {
 			continue // what it lists counts
 		}
-		defs, offers, ok := m.fromCache(src, c)
+		defs, offers, instructions, ok := m.fromCache(src, c)
 		if !ok {
 			continue // we start the server and list its tools instead
 		}
-		lists = append(lists, found{src, defs, offers, c.Listed})
+		lists = append(lists, found{src, defs, offers, instructions, c.Listed})
 		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
@@ -75,7 +76,7 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 			return errNoChange
 		}
 		for _, f := range lists {
-			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.acceptList(f.src, f.defs, f.offers, f.src.problems, f.listed) == nil { // else we start the server
+			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.acceptList(f.src, f.defs, f.offers, f.instructions, f.src.problems, f.listed) == nil { // else we start the server
 				f.src.cacheList(m.cache, false)
 			}
 		}
@@ -116,18 +117,21 @@ func (m *Manager) refreshCache() error {
 	return err
 }
 
-// fromCache returns the definitions of the cached tools of src, and what it listed
-// beside tools, if they can be used. A call of one of them starts the server.
-func (m *Manager) fromCache(src *source, c *cache.Server) (defs []*definition, offers []*resources.Offer, ok bool) {
+// fromCache returns the definitions of the cached tools of src, what it listed
+// beside tools, and its instructions, if they can be used. A call of one of them starts the server.
+func (m *Manager) fromCache(src *source, c *cache.Server) (defs []*definition, offers []*resources.Offer, instructions string, ok bool) {
 	all := resources.Listed(c.Lists, cache.Tools)
 	ctx := context.Background()
 	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
 	offers, more, _ := src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
 	if problems = append(problems, more...); err != nil || len(problems) > 0 || len(defs)+len(offers) > m.opts.Limits.MaxTools {
-		return nil, nil, false
+		return nil, nil, "", false
 	}
 	m.bindCalls(src, defs)
-	return defs, offers, m.weigh(m.life, defs) == nil
+	if said := c.Lists[cache.Instructions]; len(said) > 0 {
+		instructions = src.readInstructions(said[0])
+	}
+	return defs, offers, instructions, m.weigh(m.life, defs) == nil
 }
 
 // cacheList puts what src has listed into a cache. The Manager's mu is held.
@@ -135,12 +139,15 @@ func (src *source) cacheList(in cache.Cache, isNew bool) {
 	if src.cfg.InProcess != nil {
 		return
 	}
-	defs, offers := src.listed, src.offers
+	defs, offers, instructions := src.listed, src.offers, src.instructed
 	in.Put(src.name, src.listedAt, isNew, func() *cache.Server {
 		lists := resources.Raw(offers)
 		lists[cache.Tools] = make([]string, len(defs))
 		for i, d := range defs {
 			lists[cache.Tools][i] = string(d.Raw)
+		}
+		if instructions != "" {
+			lists[cache.Instructions] = []string{instructions}
 		}
 		return &cache.Server{Config: cacheKey(&src.cfg), Lists: lists}
 	})

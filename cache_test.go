@@ -231,22 +231,22 @@ func TestBusyServersAreSavedOnceASecond(t *testing.T) {
 			defs[7] = tool(7, fmt.Sprint("does ", version))
 			return defs
 		}
-		require.NoError(t, m.setTools(src, list(0), nil, nil))
+		require.NoError(t, m.setTools(src, list(0), nil, "", nil))
 		time.Sleep(2500 * time.Millisecond)
 		assert.Equal(t, 1, doc.Saved().Times)
 		const changes = 5000
 		for i := range changes {
-			require.NoError(t, m.setTools(src, list(i+1), nil, nil))
+			require.NoError(t, m.setTools(src, list(i+1), nil, "", nil))
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(2500 * time.Millisecond) // no save ends, or waits, at the same time
 		saved := doc.Saved()
 		assert.InDelta(t, 6, saved.Times, 1)
 		assert.Less(t, saved.Bytes, 7*2000)
-		require.NoError(t, m.setTools(src, list(-1), nil, nil))
+		require.NoError(t, m.setTools(src, list(-1), nil, "", nil))
 		synctest.Wait()
 		assert.Equal(t, 1, doc.Saved().Times, "at once")
-		require.NoError(t, m.setTools(src, list(-2), nil, nil))
+		require.NoError(t, m.setTools(src, list(-2), nil, "", nil))
 		synctest.Wait()
 		assert.Zero(t, doc.Saved().Times)
 		before := time.Now()

@@ -36,7 +36,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 	if err := m.weigh(ctx, defs); err != nil {
 		return err
 	}
-	return m.setTools(src, defs, offers, problems)
+	return m.setTools(src, defs, offers, src.readInstructions(list.Instructions), problems)
 }
 
 // parseDefinitions checks the elements of a tools/list result and names the tools.
@@ -111,6 +111,16 @@ func (src *source) idleEntries(defs []*definition, offers []*resources.Offer, ig
 	return rules.Access(src.cfg.Tools).Idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))
 }
 
+// readInstructions returns what is kept of the instructions that the server gave: "" if
+// nothing of them could be read.
+func (src *source) readInstructions(given string) string {
+	kept := text.Cut(given, maxInstructions)
+	if src.cfg.NoInstructions || text.Lines(kept) == "" {
+		return ""
+	}
+	return kept
+}
+
 // bindCalls makes defs callable on the server of src. It keeps the *definition of a
 // tool that the server listed last time, unchanged.
 func (m *Manager) bindCalls(src *source, defs []*definition) {
@@ -132,10 +142,10 @@ func (m *Manager) bindCalls(src *source, defs []*definition) {
 	}
 }
 
-// acceptList stores defs and offers as the list of src, received at the time then. It fails
+// acceptList stores defs, offers and instructions as the list of src, received at the time then. It fails
 // if all servers together would have more bytes than [ServerLimits.MaxCatalog].
 // The caller holds mu.
-func (m *Manager) acceptList(src *source, defs []*definition, offers []*resources.Offer, problems []error, then time.Time) error {
+func (m *Manager) acceptList(src *source, defs []*definition, offers []*resources.Offer, instructions string, problems []error, then time.Time) error {
 	size, others := resources.Size(offers), m.bytes-src.bytes
 	for _, d := range defs {
 		size += len(d.Raw)
@@ -146,19 +156,20 @@ func (m *Manager) acceptList(src *source, defs []*definition, offers []*resource
 	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
 		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
 	}
-	src.listed, src.offers, src.problems, src.bytes, src.listedAt = defs, offers, problems, size, then
+	src.listed, src.offers, src.instructed, src.problems, src.bytes, src.listedAt = defs, offers, instructions, problems, size, then
 	m.bytes = others + size
 	m.review(src)
 	return nil
 }
 
-// setTools replaces the tools and the offers of src in one change of the catalog.
-func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.Offer, problems []error) error {
+// setTools replaces the tools, the offers and the instructions of src in one change of the
+// catalog.
+func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.Offer, instructions string, problems []error) error {
 	err := m.change(func() error {
 		if !slices.Contains(m.sources, src) {
 			return errors.New("the server was removed while it started")
 		}
-		if !src.listedAt.IsZero() && slices.Equal(src.listed, defs) && slices.Equal(src.offers, offers) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
+		if !src.listedAt.IsZero() && slices.Equal(src.listed, defs) && slices.Equal(src.offers, offers) && src.instructed == instructions && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
 			src.listedAt = time.Now()
 			m.cache.Again(src.name, src.listedAt)
 			if !src.live { // it still has what the cache said
@@ -167,7 +178,7 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 			}
 			return errNoChange
 		}
-		if err := m.acceptList(src, defs, offers, problems, time.Now()); err != nil {
+		if err := m.acceptList(src, defs, offers, instructions, problems, time.Now()); err != nil {
 			return err
 		}
 		src.cacheList(m.cache, true)
