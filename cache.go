@@ -11,11 +11,15 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// cacheKey returns a hash that differs if a configuration may give the server
-// other tools. The environment and headers, which hold secrets, are not part of
+// cacheKey returns a hash that differs if a configuration, or what servers are told of the
+// host, may give the server other tools. The environment and headers, which hold secrets, are not part of
 // it.
-func cacheKey(cfg *ServerConfig) string {
-	return cache.Key(cfg.Command, cfg.Args, cfg.Dir, cfg.URL, cfg.Tools, cfg.Prefix)
+func cacheKey(cfg *ServerConfig, extensions map[string]any) string {
+	key := []any{cfg.Command, cfg.Args, cfg.Dir, cfg.URL, cfg.Tools, cfg.Prefix}
+	if extensions != nil {
+		key = append(key, extensions)
+	}
+	return cache.Key(key...)
 }
 
 // loadCache restores the names that were given before this run, once. It returns the
@@ -56,7 +60,7 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 			continue
 		}
 		c := cached(src.name)
-		if c == nil || c.Config != cacheKey(&src.cfg) {
+		if c == nil || c.Config != cacheKey(&src.cfg, m.opts.Extensions) {
 			continue
 		}
 		if src.server.ListAgain() {
@@ -77,7 +81,7 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 		}
 		for _, f := range lists {
 			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.acceptList(f.src, f.defs, f.offers, f.instructions, f.src.problems, f.listed) == nil { // else we start the server
-				f.src.cacheList(m.cache, false)
+				m.cacheList(f.src, m.cache, false)
 			}
 		}
 		return nil
@@ -134,8 +138,8 @@ func (m *Manager) fromCache(src *source, c *cache.Server) (defs []*definition, o
 	return defs, offers, instructions, m.weigh(m.life, defs) == nil
 }
 
-// cacheList puts what src has listed into a cache. The Manager's mu is held.
-func (src *source) cacheList(in cache.Cache, isNew bool) {
+// cacheList puts what src has listed into a cache. The caller holds mu.
+func (m *Manager) cacheList(src *source, in cache.Cache, isNew bool) {
 	if src.cfg.InProcess != nil {
 		return
 	}
@@ -149,7 +153,7 @@ func (src *source) cacheList(in cache.Cache, isNew bool) {
 		if instructions != "" {
 			lists[cache.Instructions] = []string{instructions}
 		}
-		return &cache.Server{Config: cacheKey(&src.cfg), Lists: lists}
+		return &cache.Server{Config: cacheKey(&src.cfg, m.opts.Extensions), Lists: lists}
 	})
 }
 

@@ -141,7 +141,7 @@ func TestCacheHasNoSecrets(t *testing.T) {
 	require.True(t, json.Valid(data))
 	assert.NotContains(t, string(data), "s3cret")
 	web := ServerConfig{URL: "http://h/?key=s3cret", Headers: map[string]string{"A": "s3cret"}}
-	assert.Len(t, cacheKey(&web), 32)
+	assert.Len(t, cacheKey(&web, nil), 32)
 }
 
 // A server that nobody calls is stopped, and started by the next call.

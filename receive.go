@@ -181,7 +181,7 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 		if err := m.acceptList(src, defs, offers, instructions, problems, time.Now()); err != nil {
 			return err
 		}
-		src.cacheList(m.cache, true)
+		m.cacheList(src, m.cache, true)
 		src.live = true
 		return nil
 	})

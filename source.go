@@ -145,6 +145,10 @@ func (m *Manager) serverTools(src *source, old *serverTools) *serverTools {
 				t = same
 			}
 		}
+		if !d.Apps.model {
+			s.appTools = append(s.appTools, t)
+			continue
+		}
 		tools = append(tools, t)
 		s.declares, s.alwaysLoaded = s.declares || d.Needs != nil || d.BadNeeds != nil, s.alwaysLoaded || d.Always
 	}

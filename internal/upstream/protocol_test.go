@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -552,3 +554,36 @@ func (c *counted) Read(p []byte) (int, error) {
 	}
 	return copy(p, bytes.Repeat([]byte("a"), len(p))), nil
 }
+
+// A server that is slow to start has half of the time for a start to say what it speaks.
+func TestDiscoverOfASlowServer(t *testing.T) {
+	t.Parallel()
+	for takes, speaks := range map[time.Duration]string{9 * time.Second: "2026-07-28", 11 * time.Second: "2025-11-25"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := both()
+			s.events = false
+			slow := roundTripper(func(r *http.Request) (*http.Response, error) {
+				body, err := io.ReadAll(r.Body)
+				require.NoError(t, err)
+				if bytes.Contains(body, []byte(`"server/discover"`)) {
+					select {
+					case <-time.After(takes):
+					case <-r.Context().Done():
+						return nil, r.Context().Err()
+					}
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				return w.Result(), nil
+			})
+			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: slow}}}, Limits{})
+			require.NoError(t, srv.Start(t.Context()))
+			assert.Equal(t, speaks, srv.connection().client.ProtocolVersion())
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -14,7 +14,8 @@ const alwaysLoad = "anthropic/alwaysLoad"
 // definition that the protocol knows, under the registered name. Some clients
 // refuse the whole list if one schema does not say that it describes an object,
 // so such a schema is changed to say it. If wary, it leaves out what could
-// change unseen: icons, and _meta except whether to load the tool always.
+// change unseen: icons, and _meta except whether to load the tool always and what it
+// says of apps.
 func listed(t mcphybrid.Tool, wary bool) mcp.Tool {
 	tool := mcp.Tool{Name: t.Name(), Description: t.Description(), RawInputSchema: objectSchema(t.InputSchema())}
 	if hinted, ok := t.(interface{ Annotations() mcp.ToolAnnotation }); ok {
@@ -39,8 +40,15 @@ func listed(t mcphybrid.Tool, wary bool) mcp.Tool {
 		meta = nil
 	}
 	if wary {
+		known := make(map[string]any)
 		if meta[alwaysLoad] == true {
-			tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: true})
+			known[alwaysLoad] = true
+		}
+		if uri := b.AppURI(); uri != "" {
+			known["ui"] = map[string]any{"resourceUri": uri}
+		}
+		if len(known) > 0 {
+			tool.Meta = mcp.NewMetaFromMap(known)
 		}
 		return tool
 	}
