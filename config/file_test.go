@@ -73,6 +73,7 @@ func TestEveryKey(t *testing.T) {
 				"needs": {"get_page": ["list", "get_index"]},
 				"prefix": "ops",
 				"protocol": "2025-11-25",
+				"noInstructions": true,
 				"timeout": "20s",
 				"callTimeout": 30000,
 				"autoApprove": ["x"], "description": 7
@@ -89,17 +90,18 @@ func TestEveryKey(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []Server{
 		{
-			Name:         "child",
-			Command:      "npx",
-			Args:         []string{"-y", "server", ""},
-			Env:          map[string]string{"TOKEN": "t", "EMPTY": ""},
-			Dir:          "/srv",
-			Tools:        Access{Allow: []string{"get_*", "list"}, Deny: []string{"get_secret"}},
-			Needs:        map[string][]string{"get_page": {"list", "get_index"}},
-			Prefix:       "ops",
-			Protocol:     "2025-11-25",
-			StartTimeout: 20 * time.Second,
-			CallTimeout:  30 * time.Second,
+			Name:           "child",
+			Command:        "npx",
+			Args:           []string{"-y", "server", ""},
+			Env:            map[string]string{"TOKEN": "t", "EMPTY": ""},
+			Dir:            "/srv",
+			Tools:          Access{Allow: []string{"get_*", "list"}, Deny: []string{"get_secret"}},
+			Needs:          map[string][]string{"get_page": {"list", "get_index"}},
+			Prefix:         "ops",
+			Protocol:       "2025-11-25",
+			NoInstructions: true,
+			StartTimeout:   20 * time.Second,
+			CallTimeout:    30 * time.Second,
 		},
 		{
 			Name:    "web",
