@@ -205,7 +205,7 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	}
 	tools := []mcp.Tool{}
 	for _, t := range session.Tools() {
-		tools = append(tools, listed(t, g.opts.trust.File != ""))
+		tools = append(tools, listed(t, g.opts.trust.File != "", server.IsModernRequest(ctx)))
 	}
 	return tools
 }
@@ -216,6 +216,9 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 	q := request{"tools/call", string(name), r.Params.RawArguments, r.Params.Meta}
 	result, asks, err := converse(ctx, g, q, r.Params.MultiRoundTripParams, func(ctx context.Context, c *clientCall) (*mcp.CallToolResult, error) {
 		session, args := c.from.session, r.Params.RawArguments
+		if err := checkMirrored(ctx, r.Header, session, string(name), args); err != nil {
+			return nil, err
+		}
 		args = ownURI(string(name), args)
 		result, err := session.Call(ctx, string(name), args)
 		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
@@ -224,7 +227,7 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 		}
 		if result != nil {
 			copied := *result
-			copied.Result = fromHere(result.Result)
+			copied.Result, copied.MultiRoundTripResult = fromHere(result.Result), mcp.MultiRoundTripResult{} // the gateway asks for itself
 			if from := c.answeredBy(); from != "" {
 				copied.Content = g.relink(from, result.Content)
 			}

@@ -79,7 +79,10 @@ type response struct {
 }
 
 // What is wrong with a request that goes on with another.
-var errState = errors.New("the request state is not known: it was used, its time is over, or the request is another one")
+var (
+	errState    = errors.New("the request state is not known: it was used, its time is over, or the request is another one")
+	errResponse = errors.New("an input response is wrong")
+)
 
 // converse is pass for a request of a client that can be asked. Either there is an answer,
 // or the client is asked, or there is an error.
@@ -87,7 +90,8 @@ func converse[T any](ctx context.Context, g *gateway, q request, in mcp.MultiRou
 	can := g.capabilities(ctx)
 	if !server.IsModernRequest(ctx) || !g.opts.ask || can.Elicitation == nil && can.Sampling == nil && can.Roots == nil {
 		if in.RequestState != "" {
-			return answer, nil, wire.Refuse(mcp.INVALID_PARAMS, nil, errState.Error())
+			g.record(ctx, q, nil, time.Now(), errState)
+			return answer, nil, wire.Refuse(mcp.INVALID_PARAMS, nil, errState)
 		}
 		err = g.pass(ctx, q, func(ctx context.Context, c *clientCall) (err error) {
 			answer, err = run(ctx, c)
@@ -109,6 +113,7 @@ func converse[T any](ctx context.Context, g *gateway, q request, in mcp.MultiRou
 		})
 	}
 	if err != nil {
+		g.record(ctx, q, nil, time.Now(), err)
 		return answer, nil, err
 	}
 	got, asks, err := g.opened.wait(ctx, o)
@@ -363,7 +368,7 @@ func (c *openCalls) resume(ctx context.Context, owner any, q request, in mcp.Mul
 	defer c.mu.Unlock()
 	o := c.waiting[in.RequestState]
 	if o == nil || o.owner != owner || o.sum != sum {
-		return nil, wire.Refuse(mcp.INVALID_PARAMS, nil, errState.Error())
+		return nil, wire.Refuse(mcp.INVALID_PARAMS, nil, errState)
 	}
 	answers := make(mcp.InputResponses)
 	for name, q := range o.asked {
@@ -372,7 +377,7 @@ func (c *openCalls) resume(ctx context.Context, owner any, q request, in mcp.Mul
 			continue
 		}
 		if err := decode(&answer, q.request.Method); err != nil {
-			return nil, wire.Refuse(mcp.INVALID_PARAMS, nil, fmt.Sprintf("the input response %q is not one to %s", name, q.request.Method))
+			return nil, wire.Refuse(mcp.INVALID_PARAMS, nil, fmt.Errorf("%w: %q is not one to %s", errResponse, name, q.request.Method))
 		}
 		answers[name] = answer
 	}

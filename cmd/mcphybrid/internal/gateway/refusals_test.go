@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/wire"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,40 @@ func TestResourceNotFound(t *testing.T) {
 	c, _ := connect(t, overStdio("-config", writeConfig(t, "kitchen")), "test", client.WithProtocolVersion(mcp.LATEST_PROTOCOL_VERSION))
 	_, err := c.ReadResource(t.Context(), mcp.ReadResourceRequest{Params: mcp.ReadResourceParams{URI: "no:where"}})
 	assert.ErrorIs(t, err, mcp.ErrInvalidParams)
+}
+
+// The headers of a call must say what its arguments say, if the tool's schema wants that
+// and the client knows the schema.
+func TestMirroredArguments(t *testing.T) {
+	tool := mcp.NewToolWithRawSchema("a", "A.", json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`))
+	m := mcphybrid.NewManager(nil)
+	t.Cleanup(func() { assert.NoError(t, m.Close()) })
+	require.NoError(t, m.AddTools("s", server.ServerTool{Tool: tool}))
+	session := m.NewSession(nil)
+	modern := server.WithRequestProtocolInfo(t.Context(), &server.RequestProtocolInfo{Modern: true})
+	for _, test := range []struct {
+		name, args string
+		header     []string
+		want       bool
+	}{
+		{"mcp_s__a", `{"region":"eu"}`, []string{"eu"}, true},
+		{"mcp_s__a", `{"region":"eu"}`, []string{"us"}, false},
+		{"mcp_s__a", `{"region":"eu"}`, nil, false},
+		{"mcp_s__a", ``, nil, true},
+		{"mcp_s__a", `{}`, []string{"eu"}, false},
+		{"mcp_s__other", `{"region":"eu"}`, nil, true},
+	} {
+		header := http.Header{mcp.HeaderProtocolVersion: {mcp.ProtocolVersion20260728}}
+		if test.header != nil {
+			header["Mcp-Param-Region"] = test.header
+		}
+		err := checkMirrored(modern, header, session, test.name, json.RawMessage(test.args))
+		assert.Equal(t, test.want, err == nil, "%v %v", test, err)
+		if err != nil {
+			assert.ErrorIs(t, err, errMirrored)
+			assert.Equal(t, mcp.HEADER_MISMATCH, refusedBy(err).(*wire.Refusal).Code)
+		}
+		assert.NoError(t, checkMirrored(t.Context(), header, session, test.name, json.RawMessage(test.args)), "before 2026-07-28")
+		assert.NoError(t, checkMirrored(modern, nil, session, test.name, json.RawMessage(test.args)), "over standard input")
+	}
 }

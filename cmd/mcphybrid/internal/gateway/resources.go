@@ -134,7 +134,7 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetP
 			return nil, err
 		}
 		copied := *got
-		copied.Result = fromHere(got.Result)
+		copied.Result, copied.MultiRoundTripResult = fromHere(got.Result), mcp.MultiRoundTripResult{}
 		copied.Messages = make([]mcp.PromptMessage, len(got.Messages))
 		for i, m := range got.Messages {
 			m.Content = g.relink(p.Server, []mcp.Content{m.Content})[0]

@@ -16,12 +16,17 @@ type Refusal struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
+
+	why error
 }
 
-// Refuse returns a Refusal. The data may be nil.
-func Refuse(code int, data any, message string) error {
-	return &Refusal{Code: code, Data: data, Message: message}
+// Refuse returns a Refusal with the message of an error. The data may be nil.
+func Refuse(code int, data any, why error) error {
+	return &Refusal{Code: code, Data: data, Message: why.Error(), why: why}
 }
+
+// Unwrap returns what Refuse was given.
+func (r *Refusal) Unwrap() error { return r.why }
 
 var mark = []byte(rand.Text() + ":")
 

@@ -23,7 +23,9 @@ func answered(err error) []byte {
 // A Refusal goes out with its code, data and status; the errors of others, and results that
 // look like one, as they are.
 func TestRefusals(t *testing.T) {
-	refusal := Refuse(mcp.INVALID_PARAMS, map[string]any{"uri": `mem://"1"`}, `there is no "1"`)
+	why := errors.New(`there is no "1"`)
+	refusal := Refuse(mcp.INVALID_PARAMS, map[string]any{"uri": `mem://"1"`}, why)
+	assert.ErrorIs(t, refusal, why)
 	want := `{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"there is no \"1\"","data":{"uri":"mem://\"1\""}}}`
 	for name, frame := range map[string]string{"answer": "%s", "event": "event: message\ndata: %s\n\n"} {
 		got, found := unmarked(fmt.Appendf(nil, frame, bytes.TrimSpace(answered(refusal))))
