@@ -17,6 +17,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/wire"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 // Since protocol 2026-07-28, a client is asked by the answer to its request, which has the
@@ -149,7 +150,7 @@ func (g *gateway) openCall(ctx context.Context, q request, given mcp.InputRespon
 		defer cancel()
 		defer context.AfterFunc(g.calls, cancel)()
 		g.awaitServers(of)
-		o.answer, o.err = run(o.call.with(of, q.meta), o.call)
+		o.answer, o.err = hostcode.Call("the gateway", func() (any, error) { return run(o.call.with(of, q.meta), o.call) }) // here, a panic would end it
 		if o.err != nil && g.calls.Err() != nil {
 			o.err = errStopped
 		}
@@ -237,8 +238,11 @@ func (c *openCalls) ask(ctx context.Context, o *openCall, r mcp.InputRequest) (a
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if delete(o.asked, name); o.state != "" {
-		c.endLocked(o) // the client did not come back
+	if o.asked[name] == q { // else it was answered, and another may have its name
+		delete(o.asked, name)
+		if o.state != "" {
+			c.endLocked(o) // the client did not come back
+		}
 	}
 	return answer, ctx.Err()
 }
