@@ -63,6 +63,10 @@ func (t *BridgeTool) InputSchema() json.RawMessage { return t.def.Input() }
 // or nil if the server sent none. It is shared and must not be changed.
 func (t *BridgeTool) OutputSchema() json.RawMessage { return t.def.Output() }
 
+// AppURI returns the URI, ui://…, of the page that a host shows for results of the tool
+// (MCP Apps), or "" if its server sent none. [Session.ReadResource] reads it.
+func (t *BridgeTool) AppURI() string { return t.def.Apps.page }
+
 // Annotations returns the server's hints about the tool's behaviour.
 func (t *BridgeTool) Annotations() mcp.ToolAnnotation { return t.def.Annotations }
 

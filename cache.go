@@ -2,20 +2,54 @@ package mcphybrid
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/cache"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// cacheKey returns a hash that differs if a configuration may give the server
-// other tools. The environment and headers, which hold secrets, are not part of
-// it.
-func cacheKey(cfg *ServerConfig) string {
-	return cache.Key(cfg.Command, cfg.Args, cfg.Dir, cfg.URL, cfg.Tools, cfg.Prefix)
+// An audience is whom a cache may give the lists of a server.
+type audience int
+
+const (
+	public      audience = iota // all with the same configuration, but for its credentials
+	credentials                 // those that have the same credentials there, too
+	nobody                      // the credentials come from a login or from the host
+)
+
+func audienceOf(list upstream.List) audience {
+	switch {
+	case !list.Private:
+		return public
+	case list.Changing:
+		return nobody
+	}
+	return credentials
+}
+
+// cacheKey returns the key of a server's lists for an audience, or "" if they are not kept.
+// It differs if the configuration, or what servers are told of the host, may give the
+// server other tools.
+func cacheKey(cfg *ServerConfig, extensions map[string]any, of audience) string {
+	parts := []any{cfg.Command, cfg.Args, cfg.Dir, cfg.URL, cfg.Tools, cfg.Prefix}
+	if extensions != nil {
+		parts = append(parts, extensions)
+	}
+	switch {
+	case of == public:
+	case of == nobody || cfg.HeaderFunc != nil || cfg.HeadersHelper != "" || cfg.HTTPClient != nil:
+		return ""
+	default:
+		// So few bits tell credentials apart, and don't tell what they are.
+		sum := sha256.Sum256([]byte(text.JSON([]any{cfg.Env, cfg.Headers})))
+		parts = append(parts, "credentials", sum[:4])
+	}
+	return cache.Key(parts...)
 }
 
 // loadCache restores the names that were given before this run, once. It returns the
@@ -48,6 +82,7 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 		defs   []*definition
 		offers []*resources.Offer
 		listed time.Time
+		kept   audience
 	}
 	var lists []found
 	for _, src := range sources {
@@ -55,7 +90,14 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 			continue
 		}
 		c := cached(src.name)
-		if c == nil || c.Config != cacheKey(&src.cfg) {
+		if c == nil {
+			continue
+		}
+		kept := public
+		if c.Config == cacheKey(&src.cfg, m.opts.Extensions, credentials) {
+			kept = credentials
+		}
+		if c.Config == "" || c.Config != cacheKey(&src.cfg, m.opts.Extensions, kept) {
 			continue
 		}
 		if src.server.ListAgain() {
@@ -65,7 +107,7 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 		if !ok {
 			continue // we start the server and list its tools instead
 		}
-		lists = append(lists, found{src, defs, offers, c.Listed})
+		lists = append(lists, found{src, defs, offers, c.Listed, kept})
 		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
@@ -76,7 +118,8 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 		}
 		for _, f := range lists {
 			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.acceptList(f.src, f.defs, f.offers, f.src.problems, f.listed) == nil { // else we start the server
-				f.src.cacheList(m.cache, false)
+				f.src.kept = f.kept
+				m.cacheList(f.src, m.cache, false)
 			}
 		}
 		return nil
@@ -130,9 +173,14 @@ func (m *Manager) fromCache(src *source, c *cache.Server) (defs []*definition, o
 	return defs, offers, m.weigh(m.life, defs) == nil
 }
 
-// cacheList puts what src has listed into a cache. The Manager's mu is held.
-func (src *source) cacheList(in cache.Cache, isNew bool) {
+// cacheList puts what src has listed into a cache. The caller holds mu.
+func (m *Manager) cacheList(src *source, in cache.Cache, isNew bool) {
 	if src.cfg.InProcess != nil {
+		return
+	}
+	key := cacheKey(&src.cfg, m.opts.Extensions, src.kept)
+	if key == "" {
+		in.Forget(src.name)
 		return
 	}
 	defs, offers := src.listed, src.offers
@@ -142,7 +190,7 @@ func (src *source) cacheList(in cache.Cache, isNew bool) {
 		for i, d := range defs {
 			lists[cache.Tools][i] = string(d.Raw)
 		}
-		return &cache.Server{Config: cacheKey(&src.cfg), Lists: lists}
+		return &cache.Server{Config: key, Lists: lists}
 	})
 }
 

@@ -141,7 +141,7 @@ func TestCacheHasNoSecrets(t *testing.T) {
 	require.True(t, json.Valid(data))
 	assert.NotContains(t, string(data), "s3cret")
 	web := ServerConfig{URL: "http://h/?key=s3cret", Headers: map[string]string{"A": "s3cret"}}
-	assert.Len(t, cacheKey(&web), 32)
+	assert.Len(t, cacheKey(&web, nil, public), 32)
 }
 
 // A server that nobody calls is stopped, and started by the next call.
@@ -231,22 +231,22 @@ func TestBusyServersAreSavedOnceASecond(t *testing.T) {
 			defs[7] = tool(7, fmt.Sprint("does ", version))
 			return defs
 		}
-		require.NoError(t, m.setTools(src, list(0), nil, nil))
+		require.NoError(t, m.setTools(src, list(0), nil, nil, public))
 		time.Sleep(2500 * time.Millisecond)
 		assert.Equal(t, 1, doc.Saved().Times)
 		const changes = 5000
 		for i := range changes {
-			require.NoError(t, m.setTools(src, list(i+1), nil, nil))
+			require.NoError(t, m.setTools(src, list(i+1), nil, nil, public))
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(2500 * time.Millisecond) // no save ends, or waits, at the same time
 		saved := doc.Saved()
 		assert.InDelta(t, 6, saved.Times, 1)
 		assert.Less(t, saved.Bytes, 7*2000)
-		require.NoError(t, m.setTools(src, list(-1), nil, nil))
+		require.NoError(t, m.setTools(src, list(-1), nil, nil, public))
 		synctest.Wait()
 		assert.Equal(t, 1, doc.Saved().Times, "at once")
-		require.NoError(t, m.setTools(src, list(-2), nil, nil))
+		require.NoError(t, m.setTools(src, list(-2), nil, nil, public))
 		synctest.Wait()
 		assert.Zero(t, doc.Saved().Times)
 		before := time.Now()
@@ -578,4 +578,57 @@ func TestRefreshBeforeStart(t *testing.T) {
 	require.NoError(t, m.Start(t.Context()))
 	assert.Len(t, m.InlineTools(), 4)
 	assert.NoError(t, check(m))
+}
+
+// A list that its server calls private is nobody else's: other credentials have another one,
+// also in a store that they share, and where the credentials are not known it is not kept.
+func TestPrivateLists(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []mcp.CacheScope{mcp.CacheScopePrivate, mcp.CacheScopePublic} {
+		private := scope == mcp.CacheScopePrivate
+		s := mcpserver.NewMCPServer("web", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithCacheHints(0, scope))
+		s.AddTools(echoTool("a", "Echoes"))
+		url := serveHTTP(t, mcpserver.NewStreamableHTTPServer(s), "127.0.0.1:0")
+		doc := new(mcptest.Store)
+		state := func(doc *mcptest.Store, cfg ServerConfig) State {
+			cfg.Name, cfg.URL = "web", url
+			m, _ := newTestManager(t, &Options{Cache: doc, Servers: []ServerConfig{cfg}})
+			defer m.Close()
+			assert.Len(t, m.InlineTools(), 1)
+			return m.Servers()[0].State
+		}
+		ann, bob := ServerConfig{Headers: map[string]string{"Authorization": "Bearer ann"}}, ServerConfig{Headers: map[string]string{"Authorization": "Bearer bob"}}
+		assert.Equal(t, StateReady, state(doc, ann))
+		assert.Equal(t, StateCached, state(doc, ann), "her own")
+		if private {
+			assert.Equal(t, StateReady, state(doc, bob))
+			assert.Equal(t, StateReady, state(doc, ann), "his is there by now")
+		} else {
+			assert.Equal(t, StateCached, state(doc, bob))
+		}
+		for name, cfg := range map[string]ServerConfig{
+			"a function": {HeaderFunc: func(context.Context) (http.Header, error) { return nil, nil }, Headers: ann.Headers},
+			"a client":   {HTTPClient: new(http.Client), Headers: ann.Headers},
+		} {
+			doc := new(mcptest.Store)
+			assert.Equal(t, StateReady, state(doc, cfg), name)
+			data, err := doc.Load()
+			require.NoError(t, err)
+			assert.Equal(t, !private, strings.Contains(string(data), "Echoes"), name)
+		}
+	}
+
+	a, doc := mcptest.NewAuthority(t, echoHandler()), new(mcptest.Store)
+	m := NewManager(&Options{Cache: doc, Servers: []ServerConfig{{Name: "web", URL: a.Server}}, OpenURL: func(_ context.Context, page LoginPage) (string, error) {
+		mcptest.Browse(t, page.URL)
+		return "", nil
+	}})
+	require.ErrorIs(t, m.Start(t.Context()), ErrAuthorizationRequired)
+	require.NoError(t, m.Login(t.Context(), "web"))
+	assert.Len(t, m.InlineTools(), 1)
+	require.NoError(t, check(m))
+	require.NoError(t, m.Close())
+	data, err := doc.Load()
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "Echoes", "it is the user's who has logged in")
 }

@@ -28,6 +28,7 @@ type ToolCall struct {
 	Session   *Session
 	Tool      *BridgeTool
 	Arguments json.RawMessage // a JSON object
+	FromApp   bool            // it is an app's: see [Session.CallFromApp]
 }
 
 // A Handler makes a call. It returns either a result or an error.
@@ -98,7 +99,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	}
 	var res *mcp.CallToolResult
 	if err == nil {
-		res, err = s.callFound(ctx, t, args)
+		res, err = s.callFound(ctx, t, args, false)
 	}
 	took := time.Since(begun)
 	s.count(t, took, err != nil || res.IsError)
@@ -194,26 +195,32 @@ func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 	return nil, unknown
 }
 
-func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any) (*mcp.CallToolResult, error) {
+// callFound makes a call of a tool that may be called, from the check of its arguments on.
+func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromApp bool) (*mcp.CallToolResult, error) {
+	refused := func(written []byte, more int, violations ...Violation) error {
+		e := &ArgumentsError{Tool: t.name, Violations: violations, More: more, Schema: t.InputSchema()}
+		if !fromApp { // the model is told how often it made the same call
+			e.Repeated = s.refuse(t.name, written)
+		}
+		return e
+	}
 	raw, err := schema.Arguments(args)
 	if err != nil {
-		return nil, &ArgumentsError{
-			Tool: t.name, Violations: []Violation{{Problem: text.Line(err.Error(), maxErrorLength)}}, Schema: t.InputSchema(),
-			Repeated: s.refuse(t.name, schema.Written(args, err)),
-		}
+		return nil, refused(schema.Written(args, err), 0, Violation{Problem: text.Line(err.Error(), maxErrorLength)})
 	}
 	raw = schema.DropNulls(raw, t.def.InputSchema)
 	if problems, more := s.scope.validators.Of(t.def.InputSchema).Validate(raw); len(problems) > 0 {
-		return nil, &ArgumentsError{
-			Tool: t.name, Violations: publicViolations(problems), More: more, Schema: t.InputSchema(), Repeated: s.refuse(t.name, raw),
-		}
+		return nil, refused(raw, more, publicViolations(problems)...)
 	}
-	result, err := s.scope.handler(ctx, ToolCall{s, t, raw})
+	result, err := s.scope.handler(ctx, ToolCall{Session: s, Tool: t, Arguments: raw, FromApp: fromApp})
 	if err == nil && result == nil {
 		err = errors.New("mcphybrid: a middleware returned neither a result nor an error")
 	}
 	if err != nil {
 		return nil, err
+	}
+	if fromApp {
+		return result, nil
 	}
 	s.link(t.origin(), result.Content)
 	// The host's code may have made the result: its JSON is of the host's making too.
@@ -248,13 +255,16 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 		return fmt.Errorf("mcphybrid: tool %q was not called: %w", now.name, ErrChanged)
 	}
 	t, err := s.find(s.view(), c.Tool.name)
+	if c.FromApp {
+		t, err = s.view().appTool(c.Tool.def.Server, c.Tool.def.Own)
+	}
 	if err == nil {
 		err = changed(t)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if s.Disclosure() != ByBridge && !s.inUse(t) {
+	if !c.FromApp && s.Disclosure() != ByBridge && !s.inUse(t) {
 		callable, without := s.activate(s.view().withNeeded([]string{t.name}))
 		switch {
 		case isNamed(callable, t.name):

@@ -20,7 +20,7 @@ type ServerConfig = config.Server
 type Access = config.Access
 
 // LoadConfig reads the servers from a file of an MCP client, such as mcp.json: see
-// [config.Load], which has options.
+// [config.Load], which has options. LoadServers of the package files also reads YAML.
 func LoadConfig(path string) (*config.File, error) { return config.Load(path, nil) }
 
 // ServerLimits bound what a server may take and send.
@@ -51,7 +51,8 @@ type ServerLimits struct {
 
 	// Refresh is how often the tools of a server are listed, besides whenever
 	// it says that they have changed. It defaults to 5 minutes. If
-	// negative, they are listed only then.
+	// negative, they are listed only then. If the server says how long its lists are
+	// fresh, that counts in its place, from 10 seconds to an hour.
 	Refresh time.Duration
 
 	// MaxMessage is how many bytes a message of a server may have, such as a

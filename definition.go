@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -30,6 +31,7 @@ type definition struct {
 	BadNeeds     error            // why Needs could not be read, or nil
 	Always       bool             // the server wants it inline
 	Task         bool             // it must be called as a task
+	Apps         appMeta          // who may call it
 	Trusted      trust.Definition // what must not change unnoticed
 
 	canonical atomic.Pointer[string] // see Canonical
@@ -111,6 +113,9 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	if !text.IsNull(annotations) && json.Unmarshal(annotations, &d.Annotations) != nil {
 		d.Annotations = mcp.ToolAnnotation{} // a half-read one would have false hints
 	}
+	if d.Apps, err = parseAppMeta(meta); err != nil {
+		return nil, fmt.Errorf("%q: %w", text.Line(name, text.MaxName), err)
+	}
 	d.Needs, d.BadNeeds = parseNeeds(meta)
 	d.Always, d.toolDocument.Hints = parseOfferHints(meta)
 	d.Trusted = trust.Definition{Name: d.Own, Sum: sha256.Sum256(raw), Hash: d.trustHash}
@@ -136,10 +141,17 @@ func isTask(raw json.RawMessage) bool {
 // trustHash returns a hash of all in the definition that people and models see and that we
 // act on.
 func (d *definition) trustHash() string {
-	if !d.Always && d.Needs == nil && d.toolDocument.Hints == "" {
-		return d.Canonical()
+	said := d.Canonical()
+	if d.Always || d.Needs != nil || d.toolDocument.Hints != "" {
+		said = fmt.Sprintf("%s %t %q %q", said, d.Always, d.Needs, d.toolDocument.Hints)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %t %q %q", d.Canonical(), d.Always, d.Needs, d.toolDocument.Hints))
+	if d.Apps != forBoth {
+		said = fmt.Sprintf("%s model %t app %t %q", said, d.Apps.model, d.Apps.app, d.Apps.page)
+	}
+	if said == d.Canonical() {
+		return said
+	}
+	sum := sha256.Sum256([]byte(said))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -165,6 +177,39 @@ func parseOfferHints(meta json.RawMessage) (always bool, search string) {
 	_ = json.Unmarshal(in.Always, &always)
 	_ = json.Unmarshal(in.Search, &search)
 	return always, strings.ToValidUTF8(search[:min(len(search), maxHint)], "")
+}
+
+// An appMeta is what a tool's _meta says of apps: pages of its server that a host shows to
+// the user (MCP Apps, the extension io.modelcontextprotocol/ui, of 2026-01-26).
+type appMeta struct {
+	model, app bool   // who may call the tool
+	page       string // the URI of the page that shows its results, or ""
+}
+
+var forBoth = appMeta{model: true, app: true} // by default
+
+// parseAppMeta reads "ui" in the _meta of a tool. It fails if who may call the tool can't be
+// told: if what says so is there twice or is not a list of names.
+func parseAppMeta(meta json.RawMessage) (appMeta, error) {
+	of := forBoth
+	values, twice := text.Fields(meta, "ui", "ui/resourceUri") // the second was its place before
+	ui, page := values[0], values[1]
+	values, twiceWithin := text.Fields(ui, "visibility", "resourceUri")
+	if twice = cmp.Or(twice, twiceWithin); twice != "" {
+		return of, fmt.Errorf("its _meta has the member %q more than once", twice)
+	}
+	if !text.IsNull(values[1]) {
+		page = values[1]
+	}
+	of.page, _ = text.String("resourceUri", page) // we ignore one of the wrong type
+	if visibility := values[0]; !text.IsNull(visibility) {
+		var names []string
+		if err := json.Unmarshal(visibility, &names); err != nil {
+			return of, fmt.Errorf(`its _meta.ui.visibility is not a list of "model" and "app": %w`, text.JSONError(visibility, err))
+		}
+		of.model, of.app = slices.Contains(names, "model"), slices.Contains(names, "app")
+	}
+	return of, nil
 }
 
 // parseNeeds returns the tools that a tool needs according to its _meta.

@@ -402,7 +402,7 @@ func TestDamagedStores(t *testing.T) {
 		require.NoError(t, m.Close())
 	}
 	run(TrustWarn)
-	stores[0].Data = []byte(`{"version":1,"servers":{"h":{"config":"` + cacheKey(&ServerConfig{Name: "h", URL: "http://127.0.0.1:1/x"}) +
+	stores[0].Data = []byte(`{"version":1,"servers":{"h":{"config":"` + cacheKey(&ServerConfig{Name: "h", URL: "http://127.0.0.1:1/x"}, nil, public) +
 		`","listed":"2026-01-01T00:00:00Z","tools":["{\"name\":\"x\",\"inputSchema\":{\"type\":\"object\"}}"]}}}`)
 	var whole [][]byte
 	for i, s := range stores {

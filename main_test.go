@@ -80,13 +80,18 @@ func check(m *Manager, sessions ...*Session) error {
 		if got, want := s.textOf(shown, began, true, true), s.sections(shown, true, true); got != want {
 			return fmt.Errorf("the text of the list is\n%s\ninstead of\n%s", got, want)
 		}
+		for _, c := range v.catalogs {
+			if i := slices.IndexFunc(c.tools, func(t *BridgeTool) bool { return !t.def.Apps.model }); i >= 0 {
+				return fmt.Errorf("%s is not for the model, and in its catalog", c.tools[i].name)
+			}
+		}
 		for _, known := range names {
 			t, err := s.find(v, known.Name)
 			if err == nil && (t.owner != known.owner || t.def.Server != known.Server || t.def.Own != known.Own) {
 				return fmt.Errorf("%s was of %+v, and means %+v", known.Name, known.Tool, t.def.names())
 			}
 		}
-		for _, e := range list {
+		for _, e := range remaining(list) {
 			if e.tool != nil && v.isQuarantined(e.tool) {
 				return fmt.Errorf("%s is held back, and shown", e.tool.name)
 			}

@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math"
@@ -201,6 +202,12 @@ type Options struct {
 	// Ask says who answers what servers ask during their work. If it has no hooks,
 	// servers are told that they can't ask.
 	Ask ask.Options
+
+	// Extensions are the extensions of MCP that the host supports, with what it says
+	// of each, as JSON. Servers are told of them. For a host that shows apps:
+	//
+	//	{"io.modelcontextprotocol/ui": map[string]any{"mimeTypes": []string{"text/html;profile=mcp-app"}}}
+	Extensions map[string]any
 
 	// Enricher, if not nil, is asked in the background for hints on each tool
 	// that comes into the catalog. EnrichTimeout is how long one lookup may take;
@@ -447,6 +454,21 @@ func (o *Options) setDefaults() {
 	o.Servers, o.Pins, o.Access = slices.Clone(o.Servers), slices.Clone(o.Pins), o.Access.Clone()
 	o.Rules = slices.Clone(o.Rules)
 	o.Middleware, o.Needs = slices.Clone(o.Middleware), cloneNeeds(o.Needs)
+	o.Extensions = cloneExtensions(o.Extensions)
+}
+
+// cloneExtensions returns a copy. It panics if one is not JSON.
+func cloneExtensions(extensions map[string]any) map[string]any {
+	if extensions == nil {
+		return nil
+	}
+	data, err := json.Marshal(extensions)
+	if err != nil {
+		panic(fmt.Sprintf("mcphybrid: Options.Extensions: %v", err))
+	}
+	clone := make(map[string]any)
+	_ = json.Unmarshal(data, &clone) // Marshal wrote it
+	return clone
 }
 
 // InlineOptions say which tools are inline: the first, or with

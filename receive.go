@@ -36,7 +36,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 	if err := m.weigh(ctx, defs); err != nil {
 		return err
 	}
-	return m.setTools(src, defs, offers, problems)
+	return m.setTools(src, defs, offers, problems, audienceOf(list))
 }
 
 // parseDefinitions checks the elements of a tools/list result and names the tools.
@@ -153,12 +153,13 @@ func (m *Manager) acceptList(src *source, defs []*definition, offers []*resource
 }
 
 // setTools replaces the tools and the offers of src in one change of the catalog.
-func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.Offer, problems []error) error {
+// A cache may give them to kept.
+func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.Offer, problems []error, kept audience) error {
 	err := m.change(func() error {
 		if !slices.Contains(m.sources, src) {
 			return errors.New("the server was removed while it started")
 		}
-		if !src.listedAt.IsZero() && slices.Equal(src.listed, defs) && slices.Equal(src.offers, offers) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
+		if !src.listedAt.IsZero() && src.kept == kept && slices.Equal(src.listed, defs) && slices.Equal(src.offers, offers) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
 			src.listedAt = time.Now()
 			m.cache.Again(src.name, src.listedAt)
 			if !src.live { // it still has what the cache said
@@ -170,7 +171,8 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 		if err := m.acceptList(src, defs, offers, problems, time.Now()); err != nil {
 			return err
 		}
-		src.cacheList(m.cache, true)
+		src.kept = kept
+		m.cacheList(src, m.cache, true)
 		src.live = true
 		return nil
 	})

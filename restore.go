@@ -299,6 +299,10 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !d.Apps.model { // no session has shown it
+			r.report(t.Name)
+			return nil, nil
+		}
 		kept.def = d
 		name(d)
 	}

@@ -23,7 +23,8 @@ type serverTools struct {
 	hide   func(error) error // hides the server's secrets in a problem
 
 	defs     []*definition       // the tools that may be used, permitted by [Options.Access] or not
-	tools    []*BridgeTool       // those that are permitted, in the server's order
+	tools    []*BridgeTool       // those that are permitted and for the model, in the server's order
+	appTools []*BridgeTool       // those that are permitted and not for the model
 	entries  []*resources.Entry  // what else it listed, some of it in quarantine
 	changed  []*ChangedError     // what has changed
 	problems []error             // others

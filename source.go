@@ -33,6 +33,7 @@ type source struct {
 	listed []*definition      // the tools that the server listed; nil before its first list
 	offers []*resources.Offer // what it listed besides tools
 	bytes  int                // of the definitions that it listed
+	kept   audience           // whom a cache may give what it listed
 
 	// What catalogs take of these.
 	defs     []*definition      // the tools that are not in quarantine; without a connection, all tools
@@ -136,6 +137,10 @@ func (m *Manager) serverTools(src *source, old *serverTools) *serverTools {
 			if same := old.tool(t.name); same != nil && same.def == d {
 				t = same
 			}
+		}
+		if !d.Apps.model {
+			s.appTools = append(s.appTools, t)
+			continue
 		}
 		tools = append(tools, t)
 		s.declares, s.alwaysLoaded = s.declares || d.Needs != nil || d.BadNeeds != nil, s.alwaysLoaded || d.Always

@@ -162,7 +162,7 @@ func TestSourceConfig(t *testing.T) {
 		InProcess: mcpserver.NewMCPServer("s", "1"), HeadersHelper: "x", LogLevel: mcp.LoggingLevelInfo,
 		HeaderFunc: func(context.Context) (http.Header, error) { return nil, nil }, HTTPClient: new(http.Client), OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, Secrets: []string{"s"},
 	}}
-	o := Options{Limits: ServerLimits{IdleTimeout: time.Minute}}
+	o := Options{Extensions: map[string]any{"e": 1}, Limits: ServerLimits{IdleTimeout: time.Minute}}
 	o.setDefaults()
 	m := &Manager{scope: &scope{opts: o, owner: &owner{"u"}}}
 	cfg, limits := m.upstreamConfig(src), src.upstreamLimits(&o)

@@ -105,6 +105,10 @@ type Options struct {
 	// to [DefaultMaxAtOnce].
 	MaxAtOnce int
 
+	// SampleTools tells servers that Sample heeds the tools in its params. Otherwise a
+	// question with tools is refused.
+	SampleTools bool
+
 	// MaxBytes is how many bytes a question may have, with its schema, as JSON. It
 	// defaults to [DefaultMaxBytes].
 	MaxBytes int

@@ -509,10 +509,12 @@ func TestShapeOfTheFile(t *testing.T) {
 		{"no servers", `{"mcpServers": {}}`, ""},
 		{"an array", `[]`, "is a JSON array, want an object"},
 		{"a string", `"x"`, "is a JSON string, want an object"},
-		{"null", `null`, `no "mcpServers" object`},
+		{"null", `null`, "is not a JSON object"},
 		{"no mcpServers", `{"server": {}}`, `no "mcpServers" object`},
-		{"mcpServers is null", `{"mcpServers": null}`, `"mcpServers": is not a JSON object`},
-		{"mcpServers is an array", `{"mcpServers": [{"name": "a"}]}`, `"mcpServers": is not a JSON object`},
+		{"mcpServers is null", `{"mcpServers": null}`, `no "mcpServers" object`},
+		{"mcpServers is a list", `{"mcpServers": [{"name": "a", "command": "x"}]}`, ""},
+		{"no name in a list", `{"mcpServers": [{"name": "a", "command": "x"}, {"command": "y"}]}`, `"mcpServers": number 2 of the list is no object with a "name"`},
+		{"a number in a list", `{"mcpServers": [{"name": 7}]}`, `number 1 of the list is no object with a "name"`},
 		{"mcpServers is a string", `{"mcpServers": "a"}`, `"mcpServers": is not a JSON object`},
 		{"too large", strings.Repeat(" ", maxBytes-1) + "{}", "larger than 4194304 bytes"},
 		{"nested too deep", strings.Repeat("[", 20_000), "exceeded max depth"},
@@ -521,11 +523,11 @@ func TestShapeOfTheFile(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			cfg, err := parseConfig([]byte(test.data), environment())
 			require.NotNil(t, cfg)
-			assert.Empty(t, cfg.Servers)
 			if test.want == "" {
 				require.NoError(t, err)
 				return
 			}
+			assert.Empty(t, cfg.Servers)
 			require.ErrorContains(t, err, test.want)
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // A scenario is what the suite says in the environment.
@@ -136,11 +137,15 @@ func required(schema json.RawMessage) map[string]any {
 	return args
 }
 
-// echoSchema gives a schema back as the host sees it.
+// echoSchema gives a schema back as a program that the host hands the tools to gets it.
 func echoSchema(ctx context.Context, sess *mcphybrid.Session) error {
-	for _, t := range sess.Tools() {
-		if t.Name() == "mcp_s__json_schema_2020_12_tool" {
-			raw, err := json.Marshal(map[string]any{"schema": t.InputSchema()})
+	list, err := sess.Export(provider.MCP)
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		if t.Name == "mcp_s__json_schema_2020_12_tool" {
+			raw, err := json.Marshal(map[string]any{"schema": t.InputSchema})
 			if err != nil {
 				return err
 			}

@@ -32,6 +32,9 @@ func (b *Broker) Capabilities() mcp.ClientCapabilities {
 	}
 	if b.cfg.Hooks.Sample != nil {
 		c.Sampling = &mcp.SamplingCapability{}
+		if b.cfg.SampleTools {
+			c.Sampling.Tools = &struct{}{}
+		}
 		tasks.Sampling = &struct {
 			CreateMessage *struct{} `json:"createMessage,omitempty"`
 		}{&struct{}{}}
@@ -227,7 +230,7 @@ func (b *Broker) CreateMessage(ctx context.Context, r mcp.CreateMessageRequest) 
 	if _, err := b.measured(r.CreateMessageParams); err != nil {
 		return nil, err
 	}
-	if len(r.Tools) > 0 || r.ToolChoice != nil {
+	if !b.cfg.SampleTools && (len(r.Tools) > 0 || r.ToolChoice != nil) {
 		return nil, errors.New("this client's models get no tools of servers")
 	}
 	messages := make([]mcp.SamplingMessage, len(r.Messages))

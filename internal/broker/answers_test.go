@@ -96,3 +96,20 @@ func TestAnswers(t *testing.T) {
 		assert.Equal(t, test.want, r, name)
 	}
 }
+
+// Tools for the model are passed on by a host that says it heeds them.
+func TestSampleTools(t *testing.T) {
+	for _, heeded := range []bool{false, true} {
+		var got []mcp.Tool
+		d := newDesk(t, ask.Hooks{Sample: func(_ context.Context, _ ask.Asker, p mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			got = p.Tools
+			return &mcp.CreateMessageResult{SamplingMessage: mcp.SamplingMessage{Content: mcp.NewTextContent("yes")}, Model: "m"}, nil
+		}}, func(c *Config) { c.SampleTools = heeded })
+		assert.Equal(t, heeded, d.Capabilities().Sampling.Tools != nil)
+		_, err := d.CreateMessage(t.Context(), mcp.CreateMessageRequest{CreateMessageParams: mcp.CreateMessageParams{
+			Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewTextContent("?")}}, Tools: []mcp.Tool{mcp.NewTool("look")},
+		}})
+		assert.Equal(t, heeded, err == nil)
+		assert.Equal(t, heeded, len(got) == 1)
+	}
+}

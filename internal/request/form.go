@@ -147,6 +147,10 @@ func (f *Form) Tool(d Described, in Listing) (provider.Tool, error) {
 	}
 	t := provider.Tool{Name: name, Description: description, Deferred: deferred}
 	input = schema.Prune(input)
+	if listed, ok := d.(interface{ Raw() json.RawMessage }); ok && f == MCP { // a program reads it, which may validate
+		values, _ := text.Fields(listed.Raw(), "inputSchema")
+		input = schema.Named(input, values[0])
+	}
 	if f.dialect != nil {
 		input, t.Losses = dialect.Convert(input, *f.dialect)
 		input = schema.Prune(input) // what led to a definition may have gone

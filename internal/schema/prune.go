@@ -55,6 +55,21 @@ func Prune(schema json.RawMessage) json.RawMessage {
 	return text.JoinMembers(kept)
 }
 
+// Named returns pruned, which [Prune] made of a schema, with the $schema of that schema: some
+// readers go by it.
+func Named(pruned, of json.RawMessage) json.RawMessage {
+	values, twice := text.Fields(of, "$schema")
+	has, _ := text.Fields(pruned, "$schema")
+	if values[0] == nil || twice != "" || has[0] != nil {
+		return pruned
+	}
+	members, err := text.Members(pruned)
+	if err != nil {
+		return pruned
+	}
+	return text.JoinMembers(append([]text.Member{{Name: "$schema", Value: text.Compact(values[0])}}, members...))
+}
+
 // HasDefinitions reports whether a keyword has definitions, to which others refer.
 func HasDefinitions(keyword string) bool { return keyword == "$defs" || keyword == "definitions" }
 

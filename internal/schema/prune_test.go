@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -53,5 +54,18 @@ func TestPrune(t *testing.T) {
 			}
 			assert.Equal(t, test.want, string(Prune(json.RawMessage(test.schema))))
 		})
+	}
+}
+
+// A reader that goes by $schema gets it as it was, and nothing else that was left out.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for of, want := range map[string]string{
+		`{"type":"object", "$schema" : "https://json-schema.org/draft/2020-12/schema","$defs":{"A":{}}}`: `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"}`,
+		`{"$schema":"http://json-schema.org/draft-04/schema#","x":1}`:                                    `{"$schema":"http://json-schema.org/draft-04/schema#","x":1}`,
+		`{"type":"object"}`:             `{"type":"object"}`,
+		`{"$schema":"a","$schema":"b"}`: `{"$schema":"a","$schema":"b"}`,
+	} {
+		assert.Equal(t, want, string(Named(Prune(text.Compact(json.RawMessage(of))), json.RawMessage(of))), of)
 	}
 }

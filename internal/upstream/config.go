@@ -26,5 +26,7 @@ type Config struct {
 	User string      // who owns the server, or ""
 	Ask  ask.Options // who answers what the server asks, and how much it may ask
 
+	Extensions map[string]any // of the protocol, which the host supports; or nil
+
 	Log *slog.Logger // receives problems that no caller learns of
 }

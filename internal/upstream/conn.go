@@ -31,6 +31,8 @@ type conn struct {
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
 
+	changing atomic.Bool                         // requests have headers that are not in the configuration, such as a login's
+	fresh    atomic.Int64                        // how long the lists may be kept, a time.Duration; 0 if the server does not say
 	mirrored atomic.Pointer[map[string]mcp.Tool] // by name: see listing
 	progress progressTable
 	broker   *broker.Broker   // takes the server's questions; nil if nobody answers any
@@ -45,7 +47,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
 	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
 	g := guard{maxMessage: l.MaxMessage, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
-	answers := answers(c.broker)
+	answers := answers(c.broker, cfg.Extensions)
 	if how == handshake || cfg.Protocol != "" && !mcp.IsModernProtocol(cfg.Protocol) {
 		//lint:ignore SA1019 for servers that refuse the version they offer
 		answers = append(answers, client.WithLegacyProtocolOnly())
@@ -68,6 +70,8 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 			break
 		}
 		c.http = true
+		// A server that is slow to start is not an old one: over HTTP, old ones answer too.
+		answers = append(answers, client.WithDiscoverTimeout(max(discoverTimeout, l.StartTimeout/2)))
 		options := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web), transport.WithHTTPLogger(log)}
 		probe, err := transport.NewStreamableHTTP(cfg.URL, options...)
 		if err != nil {
@@ -114,9 +118,14 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 	return c, nil
 }
 
-// answers returns the options of a client that answers what d can answer.
-func answers(d *broker.Broker) []client.ClientOption {
+// discoverTimeout is how long servers have to answer server/discover, by mcp-go's default.
+const discoverTimeout = 5 * time.Second
+
+// answers returns the options of a client that answers what d can answer, and supports
+// these extensions.
+func answers(d *broker.Broker, extensions map[string]any) []client.ClientOption {
 	can := d.Capabilities()
+	can.Extensions = extensions
 	options := []client.ClientOption{client.WithClientCapabilities(can)}
 	if can.Elicitation != nil {
 		options = append(options, client.WithElicitationHandler(d))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/login"
@@ -58,6 +59,7 @@ type authorizer struct {
 	secrets *secrets // learns what the sources return
 
 	unauthorized func(scopes []string) error
+	changing     *atomic.Bool // a source had headers
 }
 
 // authorize returns r with its headers, or an error if r does not go to the server.
@@ -77,6 +79,9 @@ func (a *authorizer) authorize(r *http.Request, refused *Refusal) (*http.Request
 		}
 		if len(more) > maxHeaders {
 			return nil, fmt.Errorf("there are %d headers, more than the limit of %d", len(more), maxHeaders)
+		}
+		if len(more) > 0 {
+			a.changing.Store(true)
 		}
 		for name, values := range more {
 			a.secrets.hold(name, values)
@@ -142,7 +147,7 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 		}
 	}
 	c.own, _ = base.(*http.Transport)
-	a := &authorizer{server: server, fixed: cfg.Headers, secrets: hide, unauthorized: cfg.Unauthorized}
+	a := &authorizer{server: server, fixed: cfg.Headers, secrets: hide, unauthorized: cfg.Unauthorized, changing: &c.changing}
 	if cfg.HeadersHelper != "" {
 		a.sources = append(a.sources, newHelper(&cfg.Server).headers)
 	}

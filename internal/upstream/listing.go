@@ -57,7 +57,8 @@ func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 			l.elements[kind], l.number, l.bytes = nil, number, bytes
 		}
 	}
-	list.Elements = l.elements
+	list.Elements, list.Private, list.Changing = l.elements, l.private, c.changing.Load()
+	c.fresh.Store(int64(l.fresh))
 	return list, nil
 }
 
@@ -94,6 +95,8 @@ var lists = [Kinds]struct{ method, member string }{
 type List struct {
 	Elements [Kinds][]Element
 	Failed   [Kinds]error // why a list is missing, or nil; that of Tools is always nil
+	Private  bool         // the server says that it is for those credentials only with which it was asked for
+	Changing bool         // these are not all in the configuration
 }
 
 // A listing collects the raw elements of the results of lists, page by page. mcp-go
@@ -110,6 +113,8 @@ type listing struct {
 	number   int                 // of all elements
 	pages    int                 // of all lists
 	bytes    int                 // of all elements
+	private  bool                // a page is
+	fresh    time.Duration       // how long all pages may be kept, by what the server says; 0 if it says nothing
 }
 
 // An Element is one element of a list.
@@ -159,6 +164,7 @@ func (l *listing) takePage(result json.RawMessage) (json.RawMessage, error) {
 	if len(page["nextCursor"]) > maxCursor {
 		return nil, fmt.Errorf("the cursor of a page has more bytes than the limit of %d", maxCursor)
 	}
+	l.takeHints(page)
 	for _, raw := range elements {
 		if len(raw) > l.limits.MaxDefinition {
 			l.elements[kind] = append(l.elements[kind], Element{Problem: definitionTooLarge(len(raw), l.limits.MaxDefinition)})
@@ -173,9 +179,26 @@ func (l *listing) takePage(result json.RawMessage) (json.RawMessage, error) {
 		}
 		l.elements[kind] = append(l.elements[kind], e)
 	}
-	delete(page, member)
+	for _, name := range []string{member, "cacheScope", "ttlMs"} { // mcp-go fails on a hint of the wrong type
+		delete(page, name)
+	}
 	page["tools"] = json.RawMessage("[]")
 	return json.Marshal(page)
+}
+
+// takeHints reads how a page may be cached (SEP-2549, since protocol 2026-07-28).
+func (l *listing) takeHints(page map[string]json.RawMessage) {
+	var scope mcp.CacheScope
+	if json.Unmarshal(page["cacheScope"], &scope) == nil && scope == mcp.CacheScopePrivate {
+		l.private = true
+	}
+	var ms int64
+	if json.Unmarshal(page["ttlMs"], &ms) != nil || ms <= 0 {
+		return // with 0, the list is stale at once: then Limits.Refresh says how often to ask
+	}
+	if fresh := time.Duration(min(ms, maxFresh.Milliseconds())) * time.Millisecond; l.fresh == 0 || fresh < l.fresh {
+		l.fresh = fresh
+	}
 }
 
 // toolProblem returns why a tool can't be used, or nil.

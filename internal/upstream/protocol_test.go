@@ -2,16 +2,19 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -551,4 +554,68 @@ func (c *counted) Read(p []byte) (int, error) {
 		panic("read without a limit")
 	}
 	return copy(p, bytes.Repeat([]byte("a"), len(p))), nil
+}
+
+// A server that is slow to start has half of the time for a start to say what it speaks.
+func TestDiscoverOfASlowServer(t *testing.T) {
+	t.Parallel()
+	for takes, speaks := range map[time.Duration]string{9 * time.Second: "2026-07-28", 11 * time.Second: "2025-11-25"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := both()
+			s.events = false
+			slow := roundTripper(func(r *http.Request) (*http.Response, error) {
+				body, err := io.ReadAll(r.Body)
+				require.NoError(t, err)
+				if bytes.Contains(body, []byte(`"server/discover"`)) {
+					select {
+					case <-time.After(takes):
+					case <-r.Context().Done():
+						return nil, r.Context().Err()
+					}
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				return w.Result(), nil
+			})
+			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: slow}}}, Limits{})
+			require.NoError(t, srv.Start(t.Context()))
+			assert.Equal(t, speaks, srv.connection().client.ProtocolVersion())
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A server says how long its lists are fresh, within bounds.
+func TestFreshLists(t *testing.T) {
+	t.Parallel()
+	for hint, want := range map[string]time.Duration{
+		"": 5 * time.Minute, `"ttlMs":0`: 5 * time.Minute, `"ttlMs":-5`: 5 * time.Minute, `"ttlMs":"60000"`: 5 * time.Minute, `"ttlMs":1e99`: 5 * time.Minute,
+		`"ttlMs":60000`: time.Minute, `"ttlMs":1`: 10 * time.Second, `"ttlMs":1800000`: 30 * time.Minute, `"ttlMs":9223372036854775807`: time.Hour,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := both()
+			s.events = false
+			s.discovered = discovers(newVersions, `{"tools":{}}`)
+			s.results["tools/list"] = strings.Replace(greets, `"ttlMs":0`, cmp.Or(hint, `"x":0`), 1)
+			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				return w.Result(), nil
+			})}}}, Limits{Refresh: 5 * time.Minute})
+			require.NoError(t, srv.Start(t.Context()))
+			time.Sleep(time.Second)
+			for n := range 3 {
+				time.Sleep(want - 2*time.Second)
+				synctest.Wait()
+				assert.Equal(t, 1+n, s.times("tools/list 2026-07-28"), hint)
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				assert.Equal(t, 2+n, s.times("tools/list 2026-07-28"), hint)
+			}
+		})
+	}
 }

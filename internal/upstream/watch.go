@@ -17,9 +17,7 @@ func (s *Server) watch(c *conn) {
 	}
 	var refresh <-chan time.Time
 	if s.limits.Refresh > 0 {
-		t := time.NewTicker(s.limits.Refresh)
-		defer t.Stop()
-		refresh = t.C
+		refresh = time.After(c.refresh(s.limits.Refresh))
 	}
 	var idle <-chan time.Time
 	if s.limits.Idle > 0 && s.cfg.InProcess == nil {
@@ -71,7 +69,25 @@ func (s *Server) watch(c *conn) {
 			failures++
 			c.tellChanged()
 		}
+		if refresh != nil {
+			refresh = time.After(c.refresh(s.limits.Refresh))
+		}
 	}
+}
+
+// How often lists are read again is between these if a server says how long they are fresh.
+const (
+	minFresh = 10 * time.Second
+	maxFresh = time.Hour
+)
+
+// refresh returns after which time the lists are read again, by default or as the server
+// says.
+func (c *conn) refresh(byDefault time.Duration) time.Duration {
+	if fresh := time.Duration(c.fresh.Load()); fresh > 0 {
+		return min(max(fresh, minFresh), maxFresh)
+	}
+	return byDefault
 }
 
 // A relistDelay is how soon lists are read again because another process has others. A server may

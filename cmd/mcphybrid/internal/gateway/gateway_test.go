@@ -71,11 +71,13 @@ func TestUntrustedPartsOfTools(t *testing.T) {
 		tool.Tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: true, "ui": "ui://evil"})
 		bare := mcptest.Echo("two", "The second")
 		bare.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"ui": "ui://evil"})
+		page := mcptest.Echo("page", "Shows a page")
+		page.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"ui": map[string]any{"resourceUri": "ui://s/page", "other": "evil"}})
 		wrong := mcptest.Echo("three", "The third")
 		wrong.Tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: "evil", "anthropic/searchHint": "evil"})
 		trust, err := (&trust.Flags{File: file}).Options(servers.Sources{})
 		require.NoError(t, err)
-		_, url, end := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: mcptest.Server("s", tool, bare, wrong)}}, trust: trust}, web.Options{})
+		_, url, end := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: mcptest.Server("s", tool, bare, page, wrong)}}, trust: trust}, web.Options{})
 		c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
 		list, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
 		require.NoError(t, err)
@@ -85,6 +87,9 @@ func TestUntrustedPartsOfTools(t *testing.T) {
 		i := slices.IndexFunc(list.Tools, func(t mcp.Tool) bool { return t.Name == "mcp_s__one" })
 		require.GreaterOrEqual(t, i, 0)
 		assert.Equal(t, true, list.Tools[i].Meta.AdditionalFields[alwaysLoad], "it is compared")
+		i = slices.IndexFunc(list.Tools, func(t mcp.Tool) bool { return t.Name == "mcp_s__page" })
+		require.GreaterOrEqual(t, i, 0)
+		assert.Equal(t, "ui://s/page", list.Tools[i].Meta.AdditionalFields["ui"].(map[string]any)["resourceUri"], "it is compared")
 		require.NoError(t, c.Close())
 		end()
 	}
@@ -146,4 +151,35 @@ func TestListedSchemasArePruned(t *testing.T) {
 	assert.Equal(t, tool.Title, got.Title)
 	assert.Equal(t, tool.Icons, got.Icons)
 	assert.True(t, *got.Annotations.ReadOnlyHint)
+}
+
+// No client gets a tool that is for apps only: its model would have it.
+func TestSpecH5GatewayHasNoAppTools(t *testing.T) {
+	for generation, options := range generations {
+		hidden := mcptest.Echo("zanzibar", "Zanzibar polls")
+		hidden.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"ui": map[string]any{"visibility": []string{"app"}}})
+		server := mcptest.Server("s", append(mcptest.Chores("s", 50), hidden)...)
+		_, url, end := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: server}}}, web.Options{})
+		c, _ := connect(t, overHTTP(url), "test", options...)
+		list, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
+		require.NoError(t, err)
+		answers := []any{list}
+		for name, args := range map[string]map[string]any{
+			"mcp_s__zanzibar": {}, "zanzibar": {}, mcphybrid.CallToolName: {"name": "mcp_s__zanzibar", "arguments": map[string]any{}},
+			mcphybrid.SearchToolName: {"query": "polls"}, mcphybrid.DescribeToolName: {"names": []string{"mcp_s__zanzibar"}},
+		} {
+			var r mcp.CallToolRequest
+			r.Params.Name, r.Params.Arguments = name, args
+			result, err := c.CallTool(t.Context(), r)
+			if err == nil && name != mcphybrid.SearchToolName && name != mcphybrid.DescribeToolName {
+				assert.True(t, result.IsError, "%s: %s", generation, name)
+			}
+			answers = append(answers, result)
+		}
+		data, err := json.Marshal(answers)
+		require.NoError(t, err)
+		assert.NotContains(t, string(data), "Zanzibar polls", generation)
+		require.NoError(t, c.Close())
+		end()
+	}
 }

@@ -16,8 +16,9 @@ const alwaysLoad = "anthropic/alwaysLoad"
 // definition that the protocol knows, under the registered name. Some clients
 // refuse the whole list if one schema does not say that it describes an object,
 // so such a schema is changed to say it. If wary, it leaves out what could
-// change unseen: icons, and _meta except whether to load the tool always. If modern, the
-// client knows protocol 2026-07-28, where results may be other than objects.
+// change unseen: icons, and _meta except whether to load the tool always and what it
+// says of apps. If modern, the client knows protocol 2026-07-28, where results may be other
+// than objects.
 func listed(t mcphybrid.Tool, wary, modern bool) mcp.Tool {
 	tool := mcp.Tool{Name: t.Name(), Description: t.Description(), RawInputSchema: objectSchema(t.InputSchema())}
 	if hinted, ok := t.(interface{ Annotations() mcp.ToolAnnotation }); ok {
@@ -44,8 +45,15 @@ func listed(t mcphybrid.Tool, wary, modern bool) mcp.Tool {
 	}
 	tool.RawInputSchema = withDraft(tool.RawInputSchema, more.Input)
 	if wary {
+		known := make(map[string]any)
 		if meta[alwaysLoad] == true {
-			tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: true})
+			known[alwaysLoad] = true
+		}
+		if uri := b.AppURI(); uri != "" {
+			known["ui"] = map[string]any{"resourceUri": uri}
+		}
+		if len(known) > 0 {
+			tool.Meta = mcp.NewMetaFromMap(known)
 		}
 		return tool
 	}

@@ -1,0 +1,103 @@
+package mcphybrid
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/result"
+)
+
+// A tool that is not for the model is in no catalog's list of tools: no partition, index,
+// registry or name leads to it. An app reaches it here, by its server and its own name.
+
+// AppTools returns the tools that an app of the server may call. An app is a page of that
+// server which the host shows to the user (MCP Apps). The tools are those that the session
+// may use and whose _meta.ui.visibility has "app", as it does by default: first those that
+// are for the model too, then the others, each in the server's order. A user's server
+// comes before the system's of the same name. For an unknown server there are none.
+//
+// A tool whose visibility lacks "model" is here and nowhere else: no list, search, prompt
+// or call of the model has it.
+func (s *Session) AppTools(server string) (tools []*BridgeTool) {
+	v := s.view()
+	for _, t := range v.toolsOfServer(server) {
+		if t.def.Apps.app && v.appMayUse(t) {
+			tools = append(tools, t)
+		}
+	}
+	return tools
+}
+
+// CallFromApp runs a tool for an app of the server. tool is the server's own name for it,
+// by which apps call, and args are those of [Session.Call]. The steps are the same too, but
+// that the result is not cut and nothing is activated. The call is in no [Stats].
+//
+// The error may wrap [ErrUnknownTool], as for a tool that is not for apps,
+// [ErrNotPermitted], [ErrBadArguments], [ErrQuarantined], [ErrChanged], [ErrServerDown],
+// [context.DeadlineExceeded] after a call timeout, or an error of the server or a
+// middleware. With an error, the result is nil.
+func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any) (*mcp.CallToolResult, error) {
+	begun := time.Now()
+	tool = tool[:min(len(tool), maxAskedName)]
+	e := Event{Kind: EventCall, Tools: []string{tool}, Server: server, FromApp: true}
+	t, err := s.view().appTool(server, tool)
+	var res *mcp.CallToolResult
+	if err == nil {
+		e.Tools[0] = t.name
+		res, err = s.callFound(ctx, t, args, true)
+	}
+	if e.Took, e.Err = time.Since(begun), err; err == nil {
+		e.ToolError = result.Failure(res)
+	}
+	s.tell(e)
+	return res, err
+}
+
+// toolsOfServer returns all tools of a server: those that are for the model, then the others.
+func (s *partition) toolsOfServer(server string) []*BridgeTool {
+	if of := s.serverNamed(server); of != nil {
+		return slices.Concat(of.tools, of.appTools)
+	}
+	return nil
+}
+
+// serverNamed returns what the catalogs took of a server, or nil.
+func (s *partition) serverNamed(name string) *serverTools {
+	for _, c := range slices.Backward(s.catalogs) { // the user's comes first
+		for _, of := range c.list.servers {
+			if of != nil && of.server == name {
+				return of
+			}
+		}
+	}
+	return nil
+}
+
+// appMayUse reports whether an app may use t: as the model, were the tool for it, by the
+// access lists and the rules.
+func (s *partition) appMayUse(t *BridgeTool) bool {
+	return s.rights.Permit(t.def.names()) && s.policy.byRules(s.policy.matchesOf(t), s.applies, s.included).standing != hidden
+}
+
+// appTool returns the tool of that own name if an app of the server may call it.
+func (s *partition) appTool(server, own string) (*BridgeTool, error) {
+	for _, t := range s.toolsOfServer(server) {
+		switch {
+		case t.def.Own != own || !t.def.Apps.app:
+		case !s.appMayUse(t):
+			return nil, &permissionError{name: t.name}
+		default:
+			return t, nil
+		}
+	}
+	if of := s.serverNamed(server); of != nil {
+		for _, e := range of.changed {
+			if e.Held && e.def != nil && e.def.Own == own && e.def.Apps.app && s.rights.Permit(e.def.names()) {
+				return nil, e
+			}
+		}
+	}
+	return nil, &UnknownToolError{Name: own}
+}
