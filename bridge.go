@@ -28,13 +28,14 @@ import (
 // these two as well. The third names other tools of the server that this one needs, by
 // their own names, at most 32: see [Options.Needs].
 type BridgeTool struct {
-	name    string // registered
-	def     *definition
-	owner   *owner       // the system or a user
-	through caller       // calls a copy that is in a registry; else nil
-	tokens  atomic.Int64 // of the definition, once counted
-	exports request.ExportCache
-	matched atomic.Pointer[matched]
+	name       string // registered
+	def        *definition
+	owner      *owner       // the system or a user
+	through    caller       // calls a copy that is in a registry; else nil
+	instructed *instructed  // by its server; nil without instructions
+	tokens     atomic.Int64 // of the definition, once counted
+	exports    request.ExportCache
+	matched    atomic.Pointer[matched]
 }
 
 // Name returns the registered name, such as mcp_github__create_issue. It is

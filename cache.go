@@ -78,11 +78,9 @@ func (m *Manager) loadCache() (*cache.Found, error) {
 // list is too old.
 func (m *Manager) applyCached(sources []*source, cached func(name string) *cache.Server) (stale []*source, err error) {
 	type found struct {
-		src    *source
-		defs   []*definition
-		offers []*resources.Offer
+		src *source
+		received
 		listed time.Time
-		kept   audience
 	}
 	var lists []found
 	for _, src := range sources {
@@ -103,11 +101,12 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 		if src.server.ListAgain() {
 			continue // what it lists counts
 		}
-		defs, offers, ok := m.fromCache(src, c)
+		list, ok := m.fromCache(src, c)
 		if !ok {
 			continue // we start the server and list its tools instead
 		}
-		lists = append(lists, found{src, defs, offers, c.Listed, kept})
+		list.kept = kept
+		lists = append(lists, found{src, list, c.Listed})
 		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
@@ -117,8 +116,8 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 			return errNoChange
 		}
 		for _, f := range lists {
-			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.acceptList(f.src, f.defs, f.offers, f.src.problems, f.listed) == nil { // else we start the server
-				f.src.kept = f.kept
+			f.problems = f.src.problems
+			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.storeList(f.src, f.received, f.listed) == nil { // else we start the server
 				m.cacheList(f.src, m.cache, false)
 			}
 		}
@@ -159,18 +158,22 @@ func (m *Manager) refreshCache() error {
 	return err
 }
 
-// fromCache returns the definitions of the cached tools of src, and what it listed
-// beside tools, if they can be used. A call of one of them starts the server.
-func (m *Manager) fromCache(src *source, c *cache.Server) (defs []*definition, offers []*resources.Offer, ok bool) {
+// fromCache returns what the cache has of src, if it can be used. A call of one of the tools
+// starts the server.
+func (m *Manager) fromCache(src *source, c *cache.Server) (list received, ok bool) {
 	all := resources.Listed(c.Lists, cache.Tools)
 	ctx := context.Background()
 	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
 	offers, more, _ := src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
 	if problems = append(problems, more...); err != nil || len(problems) > 0 || len(defs)+len(offers) > m.opts.Limits.MaxTools {
-		return nil, nil, false
+		return list, false
 	}
 	m.bindCalls(src, defs)
-	return defs, offers, m.weigh(m.life, defs) == nil
+	list = received{defs: defs, offers: offers}
+	if said := c.Lists[cache.Instructions]; len(said) > 0 {
+		list.instructions = src.readInstructions(said[0])
+	}
+	return list, m.weigh(m.life, defs) == nil
 }
 
 // cacheList puts what src has listed into a cache. The caller holds mu.
@@ -183,12 +186,15 @@ func (m *Manager) cacheList(src *source, in cache.Cache, isNew bool) {
 		in.Forget(src.name)
 		return
 	}
-	defs, offers := src.listed, src.offers
+	defs, offers, instructions := src.listed, src.offers, src.instructed
 	in.Put(src.name, src.listedAt, isNew, func() *cache.Server {
 		lists := resources.Raw(offers)
 		lists[cache.Tools] = make([]string, len(defs))
 		for i, d := range defs {
 			lists[cache.Tools][i] = string(d.Raw)
+		}
+		if instructions != "" {
+			lists[cache.Instructions] = []string{instructions}
 		}
 		return &cache.Server{Config: key, Lists: lists}
 	})

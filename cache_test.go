@@ -231,22 +231,22 @@ func TestBusyServersAreSavedOnceASecond(t *testing.T) {
 			defs[7] = tool(7, fmt.Sprint("does ", version))
 			return defs
 		}
-		require.NoError(t, m.setTools(src, list(0), nil, nil, public))
+		require.NoError(t, m.setList(src, received{defs: list(0)}))
 		time.Sleep(2500 * time.Millisecond)
 		assert.Equal(t, 1, doc.Saved().Times)
 		const changes = 5000
 		for i := range changes {
-			require.NoError(t, m.setTools(src, list(i+1), nil, nil, public))
+			require.NoError(t, m.setList(src, received{defs: list(i + 1)}))
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(2500 * time.Millisecond) // no save ends, or waits, at the same time
 		saved := doc.Saved()
 		assert.InDelta(t, 6, saved.Times, 1)
 		assert.Less(t, saved.Bytes, 7*2000)
-		require.NoError(t, m.setTools(src, list(-1), nil, nil, public))
+		require.NoError(t, m.setList(src, received{defs: list(-1)}))
 		synctest.Wait()
 		assert.Equal(t, 1, doc.Saved().Times, "at once")
-		require.NoError(t, m.setTools(src, list(-2), nil, nil, public))
+		require.NoError(t, m.setList(src, received{defs: list(-2)}))
 		synctest.Wait()
 		assert.Zero(t, doc.Saved().Times)
 		before := time.Now()

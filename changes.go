@@ -65,7 +65,11 @@ func (m *Manager) change(f func() error) error {
 func (m *Manager) tellChanges(problems []error) {
 	for _, err := range problems {
 		if change := new(ChangedError); errors.As(err, &change) {
-			m.tellDetached(m.life, Event{Kind: EventChanged, Server: change.Server, Tools: []string{change.Name}, Err: err})
+			e := Event{Kind: EventChanged, Server: change.Server, Err: err}
+			if change.Name != "" {
+				e.Tools = []string{change.Name}
+			}
+			m.tellDetached(m.life, e)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type ServerConfig = config.Server
 type Access = config.Access
 
 // LoadConfig reads the servers from a file of an MCP client, such as mcp.json: see
-// [config.Load], which has options.
+// [config.Load], which has options. LoadServers of the package files also reads YAML.
 func LoadConfig(path string) (*config.File, error) { return config.Load(path, nil) }
 
 // ServerLimits bound what a server may take and send.

@@ -238,7 +238,7 @@ func (v *view) searchOffer(known map[string]bool) *itemOffer {
 			if len(found) == 0 || known[found[0].def.Server] {
 				continue
 			}
-			offer := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.names()}
+			offer := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.names(), Gist: server.gist}
 			subject := mine[offer.Server]
 			if subject == nil && len(found) == len(server.tools) {
 				offer.About = server.about()

@@ -350,7 +350,8 @@ type PromptOptions struct {
 
 	// MaxSummaryTokens is how many tokens the prompt section has of what there
 	// is to search for: the servers, how many tools they have and, if there is
-	// room, what these are about. It defaults to 400.
+	// room, what these are about, and a line with what the server says of itself. It
+	// defaults to 400.
 	MaxSummaryTokens int
 }
 

@@ -36,7 +36,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 	if err := m.weigh(ctx, defs); err != nil {
 		return err
 	}
-	return m.setTools(src, defs, offers, problems, audienceOf(list))
+	return m.setList(src, received{defs, offers, src.readInstructions(list.Instructions), problems, audienceOf(list)})
 }
 
 // parseDefinitions checks the elements of a tools/list result and names the tools.
@@ -111,6 +111,16 @@ func (src *source) idleEntries(defs []*definition, offers []*resources.Offer, ig
 	return rules.Access(src.cfg.Tools).Idle(rules.Known{Tools: known}, fmt.Sprintf("server %q: tools", src.name))
 }
 
+// readInstructions returns what is kept of the instructions that the server gave: "" if
+// nothing of them could be read.
+func (src *source) readInstructions(given string) string {
+	kept := text.Cut(given, maxInstructions)
+	if src.cfg.NoInstructions || text.Lines(kept) == "" {
+		return ""
+	}
+	return kept
+}
+
 // bindCalls makes defs callable on the server of src. It keeps the *definition of a
 // tool that the server listed last time, unchanged.
 func (m *Manager) bindCalls(src *source, defs []*definition) {
@@ -132,12 +142,27 @@ func (m *Manager) bindCalls(src *source, defs []*definition) {
 	}
 }
 
-// acceptList stores defs and offers as the list of src, received at the time then. It fails
-// if all servers together would have more bytes than [ServerLimits.MaxCatalog].
-// The caller holds mu.
-func (m *Manager) acceptList(src *source, defs []*definition, offers []*resources.Offer, problems []error, then time.Time) error {
-	size, others := resources.Size(offers), m.bytes-src.bytes
-	for _, d := range defs {
+// A received is what a server has listed, checked.
+type received struct {
+	defs         []*definition // not nil
+	offers       []*resources.Offer
+	instructions string
+	problems     []error
+	kept         audience
+}
+
+// has reports whether src has that list.
+func (src *source) has(list received) bool {
+	alike := func(a, b error) bool { return a.Error() == b.Error() }
+	return slices.Equal(src.listed, list.defs) && slices.Equal(src.offers, list.offers) && src.instructed == list.instructions &&
+		slices.EqualFunc(src.problems, list.problems, alike) && src.kept == list.kept
+}
+
+// storeList stores the list of src, received at the time then. It fails if all servers
+// together would have more bytes than [ServerLimits.MaxCatalog]. The caller holds mu.
+func (m *Manager) storeList(src *source, list received, then time.Time) error {
+	size, others := resources.Size(list.offers), m.bytes-src.bytes
+	for _, d := range list.defs {
 		size += len(d.Raw)
 	}
 	if limit := m.opts.Limits.MaxListing; size > limit { // the list is from the cache
@@ -146,20 +171,20 @@ func (m *Manager) acceptList(src *source, defs []*definition, offers []*resource
 	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
 		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
 	}
-	src.listed, src.offers, src.problems, src.bytes, src.listedAt = defs, offers, problems, size, then
+	src.listed, src.offers, src.instructed, src.problems, src.kept = list.defs, list.offers, list.instructions, list.problems, list.kept
+	src.bytes, src.listedAt = size, then
 	m.bytes = others + size
 	m.review(src)
 	return nil
 }
 
-// setTools replaces the tools and the offers of src in one change of the catalog.
-// A cache may give them to kept.
-func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.Offer, problems []error, kept audience) error {
+// setList makes what a server has listed that of src, in one change of the catalog.
+func (m *Manager) setList(src *source, list received) error {
 	err := m.change(func() error {
 		if !slices.Contains(m.sources, src) {
 			return errors.New("the server was removed while it started")
 		}
-		if !src.listedAt.IsZero() && src.kept == kept && slices.Equal(src.listed, defs) && slices.Equal(src.offers, offers) && slices.EqualFunc(src.problems, problems, func(a, b error) bool { return a.Error() == b.Error() }) {
+		if !src.listedAt.IsZero() && src.has(list) {
 			src.listedAt = time.Now()
 			m.cache.Again(src.name, src.listedAt)
 			if !src.live { // it still has what the cache said
@@ -168,10 +193,9 @@ func (m *Manager) setTools(src *source, defs []*definition, offers []*resources.
 			}
 			return errNoChange
 		}
-		if err := m.acceptList(src, defs, offers, problems, time.Now()); err != nil {
+		if err := m.storeList(src, list, time.Now()); err != nil {
 			return err
 		}
-		src.kept = kept
 		m.cacheList(src, m.cache, true)
 		src.live = true
 		return nil

@@ -41,7 +41,27 @@ func (m *Manager) review(src *source) {
 		})
 	}
 	src.entries = resources.Entries(src.offers, held)
+	m.reviewInstructions(src)
 	m.putSource(src)
+}
+
+// reviewInstructions decides whether the instructions of a source may be shown. The caller
+// holds mu.
+func (m *Manager) reviewInstructions(src *source) {
+	var listed []*trust.Definition
+	if src.instructed != "" {
+		listed = append(listed, trustedInstructions(src.instructed))
+	}
+	src.instructions = src.instructed
+	if listed == nil && m.opts.Trust != TrustApprove { // under which later ones are not the first
+		return
+	}
+	held := m.reviewList(src, instructionsOf(src.name), listed, func(int) ChangedError {
+		return ChangedError{Kind: kindText, Tool: nameInstructions, Definition: instructionsAsDefinition(src.instructed)}
+	})
+	if held[0] != nil {
+		src.instructions = ""
+	}
 }
 
 // heldBack returns why a tool may not be called by now, or nil: it is held back, or its
@@ -85,7 +105,7 @@ func (m *Manager) reviewList(src *source, name string, listed []*trust.Definitio
 }
 
 // Accept accepts the changed or new definition of a tool, a resource, a template or a
-// prompt, which is then no longer held back. server and tool are those in its
+// prompt, or the instructions of a server, which are then no longer held back. server and tool are those in its
 // [ChangedError]. hash is the Is of that error: if the definition has changed once
 // more since, Accept fails. It also fails if there is no such server or tool, and if
 // as many tools of the server are remembered as can be: four times
@@ -106,6 +126,13 @@ func (m *Manager) Accept(server, tool, hash string) error {
 				m.review(src)
 				return nil
 			}
+		}
+		if given := trustedInstructions(src.instructed); tool == nameInstructions && src.instructed != "" && given.Hash() == hash {
+			if !m.trust.Accept(instructionsOf(server), given) && m.opts.Trust != TrustOff {
+				return fmt.Errorf("the instructions of server %q exceed the number of servers that are remembered", server)
+			}
+			m.review(src)
+			return nil
 		}
 		j := slices.IndexFunc(src.listed, func(d *definition) bool { return d.Own == tool })
 		if j < 0 {
@@ -184,7 +211,8 @@ func (m *Manager) learned(changed bool, err error) error {
 }
 
 // Marks returns the suspicious text in the definitions of the catalog's tools, by
-// registered name, and nothing for a tool without any. It reads all definitions:
+// registered name, and nothing for a tool without any. What is suspicious in a server's
+// instructions stands under the server's name, if it has tools. It reads all definitions:
 // [scan.Definition] says how long a byte takes. A mark is a reason for a person to look,
 // not a proof. The Manager does nothing about it.
 func (m *Manager) Marks() map[string][]scan.Mark {
@@ -204,6 +232,14 @@ func (m *Manager) Marks() map[string][]scan.Mark {
 		}
 		if found := scan.Definition(t.def.Raw, foreign); len(found) > 0 {
 			marks[t.name] = found
+		}
+	}
+	for _, s := range c.list.servers {
+		if s == nil || s.instructions == "" {
+			continue
+		}
+		if found := scan.Definition(instructionsAsDefinition(s.instructions), nil); len(found) > 0 {
+			marks[s.server] = append(marks[s.server], found...)
 		}
 	}
 	return marks

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 )
@@ -20,6 +21,7 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	status.Tools = len(src.listed)
+	status.Instructions = text.Lines(src.instructions)
 	of := resources.Count(src.offers)
 	status.Resources, status.Templates, status.Prompts = of[resources.Resource], of[resources.Template], of[resources.Prompt]
 	return status

@@ -30,6 +30,9 @@ type serverTools struct {
 	problems []error             // others
 	needs    map[string][]string // see [ServerConfig.Needs]; nil before the server has listed its tools
 
+	instructions string // that may be shown, or ""
+	gist         string // of them, in a line
+
 	lists        bool // its tools are known, even if there are none
 	declares     bool // a tool says what it needs
 	alwaysLoaded bool // a tool is to be always loaded

@@ -154,7 +154,7 @@ func (s *snapshotOf) serversOf(m *Manager, figures map[string]snapshot.Figures) 
 			is := m.statusOf(src)
 			*st = snapshot.Server{
 				State: string(is.State), Since: is.Since, Took: is.Took, Tools: is.Tools, Resources: is.Resources, Templates: is.Templates, Prompts: is.Prompts,
-				Failures: is.Failures, Retry: is.Retry,
+				Failures: is.Failures, Retry: is.Retry, Instructions: s.Text(is.Instructions),
 			}
 			if is.Err != nil {
 				st.Err = s.Text(is.Err.Error()).String()

@@ -9,6 +9,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -30,16 +31,18 @@ type source struct {
 	live     bool      // the server has listed its tools in this run
 	listedAt time.Time // when the server last listed its tools; zero if never
 
-	listed []*definition      // the tools that the server listed; nil before its first list
-	offers []*resources.Offer // what it listed besides tools
-	bytes  int                // of the definitions that it listed
-	kept   audience           // whom a cache may give what it listed
+	listed     []*definition      // the tools that the server listed; nil before its first list
+	offers     []*resources.Offer // what it listed besides tools
+	instructed string             // the instructions that it gave
+	kept       audience           // whom a cache may give these
+	bytes      int                // of the definitions that it listed
 
 	// What catalogs take of these.
-	defs     []*definition      // the tools that are not in quarantine; without a connection, all tools
-	entries  []*resources.Entry // those of offers, some of them in quarantine
-	changed  []*ChangedError    // what has changed
-	problems []error
+	defs         []*definition      // the tools that are not in quarantine; without a connection, all tools
+	entries      []*resources.Entry // those of offers, some of them in quarantine
+	instructions string             // those that it gave, or "" while they are held back
+	changed      []*ChangedError    // what has changed
+	problems     []error
 }
 
 // isUnlisted reports whether it is a server that has never listed its tools. The caller
@@ -114,7 +117,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 // is the same still, and keeps the *BridgeTool of each tool that old has with the same
 // definition. It is nil if there is nothing to take.
 func (m *Manager) serverTools(src *source, old *serverTools) *serverTools {
-	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, lists: src.listed != nil || src.server == nil}
+	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, instructions: src.instructions, lists: src.listed != nil || src.server == nil}
 	if src.collision != nil {
 		s.problems = slices.Concat([]error{src.collision}, src.problems)
 	}
@@ -124,17 +127,22 @@ func (m *Manager) serverTools(src *source, old *serverTools) *serverTools {
 	switch {
 	case s.onlyTools() && len(src.defs) == 0 && !s.lists:
 		return nil
-	case s.onlyTools() && old != nil && old.onlyTools() && old.lists == s.lists && slices.Equal(old.defs, src.defs):
+	case s.onlyTools() && old != nil && old.onlyTools() && old.lists == s.lists && old.instructions == s.instructions && slices.Equal(old.defs, src.defs):
 		return old
 	}
+	s.gist = text.Gist(s.instructions, maxGist)
+	words := searchedInstructions(s.instructions)
 	var tools []*BridgeTool
 	for _, d := range src.defs {
 		if !rules.Access(m.opts.Access).Permits(d.names()) {
 			continue
 		}
 		t := &BridgeTool{name: d.registered, def: d, owner: m.owner}
+		if words != "" {
+			t.instructed = &instructed{words: words}
+		}
 		if old != nil {
-			if same := old.tool(t.name); same != nil && same.def == d {
+			if same := old.tool(t.name); same != nil && same.def == d && old.instructions == s.instructions {
 				t = same
 			}
 		}

@@ -28,6 +28,12 @@ type ServerStatus struct {
 
 	Resources, Templates, Prompts int // numbers of these
 
+	// Instructions are what the server says of itself and how to use it: at most 2 KiB, in
+	// lines without invisible characters. They are "" without any, with
+	// [config.Server.NoInstructions], and while they are held back: see [ChangedError]. Don't
+	// trust them. They are "" in errors and events.
+	Instructions string
+
 	Err error // why it is down, degraded or unauthorized, else nil
 
 	// Failures is how many attempts to connect have failed in a row. Retry is

@@ -42,12 +42,12 @@ func (t *BridgeTool) plainText(h *enrich.Known) string {
 }
 
 // document returns the document that stands for t in the other rankers, with its hints h or
-// without.
+// without, and with the words of its server's instructions.
 func (t *BridgeTool) document(h *enrich.Known) *search.Document {
 	if h == nil {
-		return t.def.Document()
+		return t.instructed.document(t.def.Document())
 	}
-	return &h.Document
+	return t.instructed.document(&h.Document)
 }
 
 // queryNames returns the words of query that may be names of tools. only reports

@@ -46,16 +46,16 @@ func (p TrustPolicy) caution() trust.Caution {
 
 // A ChangedError reports a tool, a resource, a template of resources or a prompt whose
 // definition differs from the one that was first seen, or last accepted, or a new one
-// that is held back. [Manager.Problems] returns it.
+// that is held back. So it does for the instructions of a server. [Manager.Problems] returns it.
 type ChangedError struct {
-	Server, Tool string          // Tool is the own name of a tool or a prompt, a URI or its template
-	Kind         string          // "tool", "resource", "resource template" or "prompt"
-	Name         string          // the registered name
+	Server, Tool string          // Tool is the own name of a tool or a prompt, a URI or its template, or "instructions"
+	Kind         string          // "tool", "resource", "resource template", "prompt", or "text" for instructions
+	Name         string          // the registered name; "" for instructions
 	Held         bool            // it is held back: it can't be shown or called
 	Added        bool            // it is new, and no definition of it is known
 	Since        time.Time       // when the known definition was first seen or accepted; zero if there is none
 	Was, Is      string          // hashes of the known and of the new definition; Was is empty if there is none
-	Definition   json.RawMessage // the new element of the list; don't trust its content
+	Definition   json.RawMessage // the new element of the list, or an object with the instructions as description; don't trust its content
 
 	def  *definition       // of a tool
 	hide func(error) error // or nil

@@ -403,7 +403,7 @@ light() {
 # real: published servers of npm, over stdio and HTTP, and the official conformance suite. The
 # step vet has vetted the tests.
 real() {
-	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -vet=off -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks|TestSpecH4ConformanceOfClient)$' .
+	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -vet=off -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks|TestSpecH4ConformanceOfClient|TestSpecH4ConformanceOfGateway)$' .
 }
 
 # install_keyring: GNOME Keyring, which runs without a display.

@@ -63,11 +63,12 @@ func clientFiles(t *testing.T) []clientFile {
 		{
 			path: "claude-code/.claude.json", dialect: "claude-code", options: Options{Workspace: "/home/ann/shop"},
 			servers: []Server{
-				{Name: "search", Command: "search-server", Env: map[string]string{}, Tools: Access{Deny: []string{"delete?index"}}},
+				{Name: "search", Command: "search-server", Env: map[string]string{}},
 				{Name: "files", Command: "shop-files"},
 				{Name: "shop", Command: "shop-server"},
 			},
-			off: []string{"browser"},
+			off:   []string{"browser"},
+			notes: []string{`this client also has "permissions", which is not read`},
 		},
 		{
 			path: "claude-code/.claude.json", dialect: "claude-code", options: Options{Workspace: "/home/ann/blog"},
@@ -76,12 +77,14 @@ func clientFiles(t *testing.T) []clientFile {
 				{Name: "files", Command: "files-server"},
 				{Name: "blog", Command: "blog-server"},
 			},
-			off: []string{"search"},
+			off:   []string{"search"},
+			notes: []string{`this client also has "permissions", which is not read`},
 		},
 		{
 			path: "claude-code/.claude.json", dialect: "claude-code", options: Options{Workspace: "/home/ann/lab"},
 			servers: []Server{{Name: "files", Command: "files-server"}},
 			off:     []string{"search", "browser"},
+			notes:   []string{`this client also has "permissions", which is not read`},
 		},
 		{
 			path: "cherry-studio/mcp.json", dialect: "cherry-studio",
@@ -198,12 +201,13 @@ func clientFiles(t *testing.T) []clientFile {
 				},
 				{
 					Name: "remote", URL: "https://remote.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer k"},
-					Tools: Access{Deny: []string{"*?drop", "drop", "pay"}},
+					Tools: Access{Deny: []string{"*?drop", "drop"}},
 				},
 				{Name: "login", URL: "https://login.example.com/mcp", OAuth: &OAuth{ClientID: "k", Scopes: []string{"tools:read", "tools:execute"}}},
 				{Name: "quiet.one", Command: "quiet", Tools: Access{Deny: []string{"*"}}},
 			},
-			off: []string{"off", "jira"},
+			off:   []string{"off", "jira"},
+			notes: []string{`this client also has "permission", which is not read`},
 		},
 		{
 			path: "opencode-v2/opencode.json", dialect: "opencode",
@@ -222,6 +226,74 @@ func clientFiles(t *testing.T) []clientFile {
 			},
 			off:     []string{"off"},
 			refused: map[string]string{"echo": `"$(…)" runs a command, which is not done here`},
+		},
+		{
+			path: "amp/settings.json", dialect: "amp", env: map[string]string{"ISSUES_TOKEN": "t"},
+			servers: []Server{
+				{Name: "browser", Command: "npx", Args: []string{"-y", "@example/browser-server"}, Tools: Access{Allow: []string{"navigate_*", "click"}, Deny: []string{"builtin:edit?file", "mcp??issues??delete?issue"}}},
+				{
+					Name: "issues", URL: "https://issues.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"},
+					Tools: Access{Deny: []string{"builtin:edit?file", "delete?issue", "mcp??issues??delete?issue"}},
+				},
+			},
+			notes: []string{`this client also has "amp.permissions", which is not read`},
+		},
+		{
+			path: "jetbrains/mcp.json", dialect: "mcphybrid",
+			servers: []Server{{Name: "build", Command: "java", Args: []string{"-jar", "server.jar"}, Env: map[string]string{"MODE": "build"}, Dir: "/home/ann/project"}},
+		},
+		{
+			path: "list/mcp.json", dialect: "mcphybrid",
+			servers: []Server{{Name: "notes", Command: "notes-server", Args: []string{"--read"}}, {Name: "web", URL: "https://web.example.com/mcp"}},
+			off:     []string{"off"},
+		},
+		{
+			path: "plugin/.mcp.json", dialect: "claude-code", env: map[string]string{"CLAUDE_PLUGIN_ROOT": "/elsewhere"},
+			servers: []Server{{
+				Name: "database", Command: in("plugin") + "/servers/db-server", Args: []string{"--config", in("plugin") + "/config.json"}, Env: map[string]string{"DB_PATH": in("plugin") + "/data"},
+			}},
+		},
+		{
+			path: "plugin/.claude-plugin/plugin.json", dialect: "claude-code",
+			servers: []Server{{Name: "database", Command: in("plugin") + "/servers/db-server", Dir: in("plugin")}},
+		},
+		{
+			path: "gemini-copy/gemini.json", dialect: "gemini", env: map[string]string{"SEARCH_TOKEN": "t"},
+			servers: []Server{
+				{Name: "search", URL: "https://search.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer t"}, StartTimeout: 5 * time.Second, CallTimeout: 5 * time.Second},
+				{Name: "files", Command: "files-server", Tools: Access{Allow: []string{"read"}}},
+			},
+			off:     []string{"other"},
+			refused: map[string]string{"secret": "environment variables not set: UNSET_TOKEN"},
+			notes:   []string{`server "files": "trust": ` + noApprovals},
+		},
+		{
+			path: "mcpb/manifest.json", dialect: "mcpb", options: Options{Input: ask},
+			servers: []Server{{
+				Name: "file-search", Command: "node", Args: []string{in("mcpb") + "/server/index.js", "--max=10", home + "/Desktop", home + "/Documents"},
+				Env: map[string]string{"API_KEY": "<user_config.api_key>", "VERBOSE": "false"}, Secrets: []string{"<user_config.api_key>"},
+			}},
+		},
+		{
+			path: "mcpb/manifest.json", dialect: "mcpb",
+			refused: map[string]string{"file-search": `"${input:user_config.api_key}": the user must be asked for "Your key"`},
+		},
+		{
+			path: "registry/server.json", dialect: "registry", options: Options{Input: ask},
+			servers: []Server{{
+				Name: "weather", Command: "npx", Args: []string{"-y", "@example/weather-server@1.4.0", "serve", "--units", "metric", "--area", "de/<city>"},
+				Env: map[string]string{"WEATHER_KEY": "<WEATHER_KEY>", "LOG_LEVEL": "info"}, Secrets: []string{"<WEATHER_KEY>"},
+			}},
+		},
+		{
+			path: "registry/server.json", dialect: "registry",
+			refused: map[string]string{"weather": `"${input:WEATHER_KEY}": the user must be asked for "Key of the weather service"`},
+		},
+		{
+			path: "registry-remote/server.json", dialect: "registry", options: Options{Input: ask},
+			servers: []Server{{
+				Name: "analytics", URL: "https://eu.analytics.example.com/mcp", Headers: map[string]string{"X-Client": "registry", "Authorization": "Bearer <token>"}, Secrets: []string{"<token>"},
+			}},
 		},
 		{
 			path: "codex/config.toml", dialect: "codex",
@@ -251,7 +323,7 @@ func clientFiles(t *testing.T) []clientFile {
 				`server "docs": "default_tools_approval_mode": ` + noApprovals,
 				`server "figma": "required": a server that fails stops nothing`,
 				`server "figma": "env_http_headers": UNSET_ORG is not set, so the header "X-None" is not sent`,
-				`server "upfront": "omit_tools_from": its tools are deferred like all others: pin them by Options.Pins`,
+				`server "upfront": "omit_tools_from": there is no code mode here`,
 			},
 		},
 	}
@@ -347,34 +419,12 @@ func TestWorkspaceBehindALink(t *testing.T) {
 	assert.Equal(t, []Server{{Name: "jira", Command: "x"}}, load(folder, map[string]string{folder: "{}"}).Servers)
 
 	_, err = loadText(t, ".claude.json", fmt.Sprintf(`{"projects": {%q: {"mcpServers": {"git": {"command": "y", "disabled": true}}}, %q: %s}}`, real, link, more), &Options{Workspace: link})
-	assert.ErrorContains(t, err, `the server "git" under two paths of the workspace`)
+	assert.ErrorContains(t, err, `server "git": it is defined 2 times`)
 
 	none := load(folder, map[string]string{real: off})
 	assert.Equal(t, []Server{{Name: "jira", Command: "x"}}, none.Servers)
 	require.Len(t, none.Notes, 1)
 	assert.Contains(t, none.Notes[0], `"projects" does not have the workspace, so it has no effect: set config.Options.Workspace`)
-}
-
-// What may switch a server off, in any form and place, is understood or an error.
-func TestSwitchedOffServerIsNotOn(t *testing.T) {
-	t.Parallel()
-	for _, member := range []string{
-		`"deniedMcpServers": [{"serverName": "jira"}]`, `"allowedMcpServers": [{"serverName": "other"}]`, `"disabledServers": {"jira": true}`,
-		`"serversEnabled": {"jira": false}`, `"enabled": false`,
-	} {
-		cfg, err := loadText(t, ".claude.json", `{`+member+`, "mcpServers": {"jira": {"command": "x"}}}`, nil)
-		if err != nil {
-			assert.Empty(t, cfg.Servers, member)
-			assert.ErrorContains(t, err, ".claude.json: "+member[:strings.Index(member, ":")], member)
-			continue
-		}
-		assert.True(t, cfg.Servers[0].Disabled, member)
-	}
-	for _, member := range []string{`"status": "disabled"`, `"autoStart": false`} {
-		cfg, err := loadText(t, "mcp.json", `{"mcpServers": {"jira": {"command": "x", `+member+`}}}`, nil)
-		assert.ErrorContains(t, err, `server "jira": `+member[:strings.Index(member, ":")])
-		assert.Empty(t, cfg.Servers)
-	}
 }
 
 // The user is asked only for what is of use.

@@ -40,11 +40,6 @@ func (e *entry) string(key string) (value string) {
 	return value
 }
 
-func (e *entry) flag(key string) (value bool) {
-	e.take(key, &value, "true or false")
-	return value
-}
-
 // list returns a list of strings, and whether it is there.
 func (e *entry) list(key string) (values []string, ok bool) {
 	var given []*string

@@ -13,10 +13,11 @@ import (
 // A dialect is how one client writes its file. The keys of a server mean the same in
 // all dialects, apart from what is said here.
 type dialect struct {
-	name  string
-	at    []string // where the servers are: keys, joined by dots; the first that is there counts
-	files []string // patterns of the ends of paths by which the file is recognized
-	marks []string // keys of a server, or key=text, that no other client with this place writes
+	name   string
+	at     []string // where the servers are: keys, joined by dots; the first that is there counts
+	files  []string // patterns of the ends of paths by which the file is recognized
+	marks  []string // keys of a server, or key=text, that no other client with this place writes
+	beside []string // keys beside the servers that no other client with this place writes
 
 	seconds   bool // a number as "timeout" means seconds, else milliseconds
 	start     bool // it bounds starting the server, as ours does
@@ -28,88 +29,71 @@ type dialect struct {
 	envNumber bool // a number may be the value of an environment variable
 	ownTools  bool // a false in "tools" is about the client's own tools
 
-	// Keys beside the servers that are about other things: agents, extensions,
-	// languages. Their switches are not ours, whatever they name.
-	others []string
-
 	// Objects with settings that count in one release or on one platform. Nobody knows
 	// which one it is, so what any of them switches off is off.
 	within []string
 
-	// Lists of tools for all servers name a tool by one of these before its own
-	// name. * stands for the server's name.
+	// What stands before a tool's own name in the list that has the client's own tools too.
+	// * stands for the server's name. nil stands for anyPrefixes.
 	toolPrefixes []string
+
+	// Types of servers that the client itself has.
+	inside []string
+
+	// rewrite, if not nil, makes a file with "mcpServers" and "inputs" of one that
+	// describes a server in other words.
+	rewrite func(object) (object, error)
 }
 
 // dialects are in the order in which they are recognized. Of several with one place
 // and no mark, the first stands for all.
 var dialects = []dialect{
 	{name: "mcphybrid", at: []string{"mcpServers"}, start: true},
-	{
-		name: "claude-desktop", at: []string{"mcpServers"}, files: []string{"claude_desktop_config.json"},
-		start: true,
-	},
-	{
-		name: "claude-code", at: []string{"mcpServers"}, files: []string{".mcp.json", ".claude.json"},
-		marks: []string{"headersHelper", "alwaysLoad"},
-		call:  true, toolPrefixes: []string{"mcp__*__"},
-		others: []string{"cachedDynamicConfigs", "cachedGrowthBookFeatures", "cachedStatsigGates", "hooks", "history", "pluginUsage", "skillUsage", "tipsHistory", "toolUsage"},
-	},
-	{
-		name: "cursor", at: []string{"mcpServers"}, files: []string{".cursor/mcp.json"},
-		marks: []string{"auth"},
-		start: true, inFolder: true,
-	},
-	{
-		name: "windsurf", at: []string{"mcpServers"}, files: []string{"mcp_config.json"},
-		marks: []string{"serverUrl"},
-		start: true,
-	},
+	{name: "claude-desktop", at: []string{"mcpServers"}, files: []string{"claude_desktop_config.json"}, start: true},
+	{name: "claude-code", at: []string{"mcpServers"}, files: []string{".mcp.json", ".claude.json", ".claude-plugin/plugin.json"}, marks: []string{"headersHelper", "alwaysLoad"}, call: true},
+	{name: "cursor", at: []string{"mcpServers"}, files: []string{".cursor/mcp.json"}, marks: []string{"auth"}, start: true, inFolder: true},
+	{name: "windsurf", at: []string{"mcpServers"}, files: []string{"mcp_config.json"}, marks: []string{"serverUrl"}, start: true},
 	{
 		name: "cline", at: []string{"mcpServers"}, files: []string{"cline_mcp_settings.json", "mcp_settings.json", ".roo/mcp.json"},
 		marks:   []string{"autoApprove", "alwaysAllow", "transportType", "remoteConfigured"},
 		seconds: true, call: true,
 	},
-	{
-		name: "cherry-studio", at: []string{"mcpServers"},
-		marks:   []string{"baseUrl", "registryUrl", "providerUrl", "logoUrl", "longRunning", "type=inMemory"},
-		seconds: true, call: true,
-	},
+	{name: "cherry-studio", at: []string{"mcpServers"}, marks: []string{"baseUrl", "registryUrl", "providerUrl", "logoUrl", "longRunning", "type=inMemory"}, seconds: true, call: true},
 	{
 		name: "gemini", at: []string{"mcpServers"}, files: []string{".gemini/settings.json", "gemini-extension.json"},
-		marks: []string{"httpUrl", "trust", "includeTools", "excludeTools", "authProviderType"},
-		start: true, call: true, dollar: true, ownTools: true, toolPrefixes: []string{"", "*__", "mcp_*_"},
-		others: []string{"agents", "experimental", "extensions", "hooks", "hooksConfig", "skills"},
+		marks: []string{"httpUrl", "trust", "includeTools", "excludeTools", "authProviderType"}, beside: []string{"mcp.allowed", "mcp.excluded"},
+		start: true, call: true, dollar: true, ownTools: true,
 	},
+	{name: "continue", at: []string{"mcpServers"}, files: []string{"*.yaml", "*.yml", ".continue/mcpServers/*.json"}, marks: []string{"requestOptions", "connectionTimeout"}, start: true},
 	{
-		name: "vscode", at: []string{"servers", "mcp.servers"}, files: []string{".vscode/mcp.json", ".vscode/settings.json"},
-		start: true, inFolder: true, envNumber: true,
-		others: []string{"chat"}, // whose members are looked at
+		name: "goose", at: []string{"extensions"}, files: []string{"*.yaml", "*.yml"},
+		seconds: true, start: true, call: true, dollar: true,
+		inside: []string{"builtin", "platform", "frontend", "inline_python"},
 	},
+	{name: "amp", at: []string{"amp.mcpServers"}, files: []string{"amp/settings.json", ".amp/settings.json"}, start: true},
+	{name: "vscode", at: []string{"servers", "mcp.servers"}, files: []string{".vscode/mcp.json", ".vscode/settings.json"}, start: true, inFolder: true, envNumber: true},
 	{
 		name: "zed", at: []string{"context_servers"}, files: []string{"zed/settings.json", ".zed/settings.json"},
 		seconds: true, call: true,
-		others: []string{"agent", "agent_servers", "assistant", "auto_install_extensions", "debugger", "git", "languages", "language_models", "lsp", "ssh_connections", "terminal"},
 		within: []string{"dev", "nightly", "preview", "stable", "linux", "macos", "windows"},
 	},
 	{
 		name: "opencode", at: []string{"mcp.servers", "mcp"}, files: []string{"opencode.json", "opencode.jsonc"},
 		marks: []string{"type=local", "type=remote", "environment"},
 		start: true, call: true, braces: true, inFolder: true, toolPrefixes: []string{"*_"},
-		others: []string{"agent", "command", "experimental", "formatter", "keybinds", "lsp", "mode", "plugin", "provider", "server"},
 	},
 	{
 		name: "crush", at: []string{"mcp"}, files: []string{"crush.json", ".crush.json"},
 		marks:   []string{"type=stdio", "type=http", "type=sse", "disabled_tools"},
 		seconds: true, start: true, dollar: true, commands: true, ownTools: true, toolPrefixes: []string{"mcp_*_"},
-		others: []string{"hooks", "lsp", "models", "providers"},
 	},
-	{
-		name: "codex", at: []string{"mcp_servers"}, files: []string{"*.toml"},
-		start: true, ownTools: true,
-		others: []string{"agents", "apps", "features", "hooks", "model_providers", "plugins", "profiles", "skills", "tool_suggest"},
-	},
+	{name: "codex", at: []string{"mcp_servers"}, files: []string{"*.toml"}, start: true, ownTools: true},
+	{name: "mcpb", at: []string{"server.mcp_config"}, files: []string{"manifest.json"}, start: true, rewrite: readBundle},
+	{name: "registry", at: []string{"packages", "remotes"}, files: []string{"server.json"}, start: true, rewrite: readPublished},
 }
+
+// sharedKeys have servers in files of one client, and other settings in those of others.
+var sharedKeys = []string{"server", "remotes", "packages", "extensions", "mcp"}
 
 // dialectNames returns the names of the clients.
 func dialectNames() (names []string) {
@@ -133,11 +117,16 @@ func recognize(top object, o *source) (*dialect, json.RawMessage, error) {
 		}
 		return d, servers, err
 	}
-	var found []*dialect
-	places := make(map[string]bool) // the keys of top with servers
+	type candidate struct {
+		*dialect
+		key     string // of top
+		servers json.RawMessage
+	}
+	var found []candidate
+	keys := make(map[string]bool)
 	for i := range dialects {
 		d := &dialects[i]
-		servers, place, err := d.find(top)
+		servers, key, err := d.find(top)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -147,46 +136,39 @@ func recognize(top object, o *source) (*dialect, json.RawMessage, error) {
 		if d.owns(o.path) {
 			return d, servers, nil
 		}
-		found = append(found, d)
-		places[place] = true
+		found = append(found, candidate{d, key, servers})
+		keys[key] = true
 	}
-	if places["mcpServers"] {
-		delete(places, "mcp") // has other settings of Gemini CLI
+	for _, key := range sharedKeys {
+		if len(keys) > 1 {
+			delete(keys, key)
+		}
 	}
+	found = slices.DeleteFunc(found, func(c candidate) bool { return !keys[c.key] })
 	switch {
 	case len(found) == 0 && o.isTOML():
 		return nil, nil, errors.New(`no "mcp_servers" table`)
 	case len(found) == 0:
 		return nil, nil, errors.New(`no "mcpServers" object`)
-	case len(places) > 1:
+	case len(keys) > 1:
 		return nil, nil, fmt.Errorf("different clients' servers are in it: name one of the dialects %s", strings.Join(dialectNames(), ", "))
 	}
-	d := found[0]
-	servers, _, err := d.find(top)
-	marked := slices.DeleteFunc(found, func(d *dialect) bool { return !d.marked(servers) })
-	if len(marked) == 1 {
-		d = marked[0]
-		servers, _, err = d.find(top)
+	if i := slices.IndexFunc(found, func(c candidate) bool { return c.markedBeside(top) }); i >= 0 {
+		return found[i].dialect, found[i].servers, nil
 	}
-	return d, servers, err
+	best := found[0]
+	if marked := slices.DeleteFunc(found, func(c candidate) bool { return !c.marked(c.servers) }); len(marked) == 1 {
+		best = marked[0]
+	}
+	return best.dialect, best.servers, nil
 }
 
-// find returns the object with the servers and the key of top that it is in, or nil.
+// find returns the servers and the key of top that they are in, or nil.
 func (d *dialect) find(top object) (servers json.RawMessage, key string, err error) {
 	for _, place := range d.at {
-		key, inner, nested := strings.Cut(place, ".")
-		value := top.values[key]
-		if nested && kind(value) == "object" {
-			parent, err := parseObject(value)
-			if err != nil {
-				return nil, "", fmt.Errorf("%q: %w", key, err)
-			}
-			value = parent.values[inner]
-		} else if nested {
-			continue
-		}
-		if value != nil {
-			return value, key, nil
+		key, _, _ := strings.Cut(place, ".")
+		if servers, err := top.at(place); servers != nil || err != nil {
+			return servers, key, err
 		}
 	}
 	return nil, "", nil
@@ -202,11 +184,16 @@ func (d *dialect) owns(file string) bool {
 	})
 }
 
+// markedBeside reports whether the file has one of the keys of beside.
+func (d *dialect) markedBeside(top object) bool {
+	return slices.ContainsFunc(d.beside, func(key string) bool { raw, _ := top.at(key); return raw != nil })
+}
+
 // marked reports whether a server has one of the marks.
 func (d *dialect) marked(servers json.RawMessage) bool {
-	all, _ := parseObject(servers)
-	for _, value := range all.values {
-		one, _ := parseObject(value)
+	all, _ := membersOf(servers)
+	for _, m := range all {
+		one, _ := parseObject(m.Value)
 		if slices.ContainsFunc(d.marks, func(mark string) bool {
 			key, want, exact := strings.Cut(mark, "=")
 			value, ok := one.values[key]

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -14,13 +15,11 @@ import (
 type document struct {
 	dialect *dialect
 	servers []member
-	named   map[string]bool // the names of servers
 	off     switches
 	folder  string // the workspace, absolute
 	project bool   // folder is surely the workspace, not just where the file is
 	inputs  json.RawMessage
-
-	spellings []string // of named, as clients write them, in lower case; sorted
+	notes   notes
 }
 
 // A member is the object of one server.
@@ -51,9 +50,51 @@ func parseObject(raw json.RawMessage) (object, error) {
 	return o, err
 }
 
+// fileWith returns a file with one server and the inputs that it needs.
+func fileWith(name string, server any, inputs []prompt) (object, error) {
+	file, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: server}, "inputs": inputs})
+	if err != nil {
+		return object{}, err
+	}
+	return parseObject(file)
+}
+
+// at returns the value at a place, keys that are joined by dots, or nil. null is as good as
+// none. A dot may separate objects, or be in a key.
+func (o object) at(place string) (json.RawMessage, error) { return o.find("", place) }
+
+// find is at for an object that is at within.
+func (o object) find(within, place string) (raw json.RawMessage, err error) {
+	if value := o.values[place]; kind(value) != "null" {
+		raw = value
+	}
+	for i := range len(place) {
+		if place[i] != '.' || kind(o.values[place[:i]]) != "object" {
+			continue
+		}
+		inner, err := parseObject(o.values[place[:i]])
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", within+place[:i], err)
+		}
+		value, err := inner.find(within+place[:i+1], place[i+1:])
+		switch {
+		case err != nil:
+			return nil, err
+		case value != nil && raw != nil:
+			return nil, fmt.Errorf("%q is there twice", within+place)
+		case value != nil:
+			raw = value
+		}
+	}
+	return raw, nil
+}
+
 // parseDocument finds the servers in data.
 func parseDocument(data []byte, o *source) (*document, error) {
-	top, err := parseTop(data)
+	if err := json.Unmarshal(data, new(map[string]json.RawMessage)); err != nil {
+		return nil, text.JSONError(data, err)
+	}
+	top, err := parseObject(data)
 	if err != nil {
 		return nil, err
 	}
@@ -65,18 +106,25 @@ func parseDocument(data []byte, o *source) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := &document{dialect: d, named: make(map[string]bool), inputs: top.values["inputs"]}
-	if parent, err := parseObject(top.values["mcp"]); err == nil && doc.inputs == nil {
-		doc.inputs = parent.values["inputs"] // in settings.json of VS Code
-	}
+	doc := &document{dialect: d}
 	doc.folder, doc.project = workspace(o)
-	if err := doc.add(servers); err != nil {
+	if d.rewrite != nil {
+		if top, err = d.rewrite(top); err != nil {
+			return nil, err
+		}
+		servers = top.values["mcpServers"]
+	}
+	if doc.inputs = top.values["inputs"]; doc.inputs == nil {
+		doc.inputs, _ = top.at("mcp.inputs") // in settings.json of VS Code
+	}
+	named, err := membersOf(servers)
+	if err == nil {
+		err = doc.add(named)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%q: %w", d.at[0], err)
 	}
-	scopes := []object{top, d.opened(top)}
-	if settings := settingsOfMCP(top); settings.values["mcp.servers"] != nil || !slices.Contains(d.at, "mcp") {
-		scopes = append(scopes, settings)
-	}
+	scopes := []object{top}
 	for _, key := range d.within {
 		if inner := top.values[key]; kind(inner) == "object" {
 			scope, err := parseObject(inner)
@@ -93,96 +141,58 @@ func parseDocument(data []byte, o *source) (*document, error) {
 		}
 		scopes = append(scopes, found...)
 	}
-	if len(doc.servers) > maxServers {
-		return nil, fmt.Errorf("more than %d servers", maxServers)
+	doc.noteUnread(scopes)
+	return doc, doc.takeSwitches(scopes)
+}
+
+// membersOf returns the servers in an object, by their names, or in a list, each with its
+// "name".
+func membersOf(servers json.RawMessage) ([]text.Member, error) {
+	if kind(servers) != "array" {
+		return text.Members(servers)
 	}
-	if err = doc.takeSwitches(scopes); err == nil {
-		err = doc.off.bounded(doc.servers)
-	}
-	if err != nil {
+	var list []json.RawMessage
+	if err := json.Unmarshal(servers, &list); err != nil {
 		return nil, err
 	}
-	return doc, doc.unknownSwitch(scopes)
-}
-
-// settingsOfMCP returns the members of "mcp", which has settings where the servers are
-// elsewhere, as keys of the file.
-func settingsOfMCP(top object) (settings object) {
-	members, _ := parseObject(top.values["mcp"])
-	settings.values = make(map[string]json.RawMessage)
-	for _, name := range members.names {
-		settings.names = append(settings.names, "mcp."+name)
-		settings.values["mcp."+name] = members.values[name]
-	}
-	return settings
-}
-
-// opened returns the members of "chat" in settings of VS Code as the keys that they stand
-// for: "chat.mcp.enabled" for {"mcp": {"enabled": …}} and {"mcp.enabled": …}.
-func (d *dialect) opened(top object) object {
-	flat := object{values: make(map[string]json.RawMessage)}
-	if d.name != "vscode" {
-		return flat
-	}
-	var open func(key string, value json.RawMessage, depth int)
-	open = func(key string, value json.RawMessage, depth int) {
-		members, err := parseObject(value)
-		if err != nil || depth == 0 {
-			flat.names = append(flat.names, key)
-			flat.values[key] = value
-			return
+	var members []text.Member
+	for i, value := range list {
+		var server struct{ Name, Uses string } // a block of Continue's hub may have no name
+		if json.Unmarshal(value, &server) != nil || server.Name+server.Uses == "" {
+			return nil, fmt.Errorf(`number %d of the list is no object with a "name"`, i+1)
 		}
-		for _, name := range members.names {
-			open(key+"."+name, members.values[name], depth-1)
-		}
+		members = append(members, text.Member{Name: cmp.Or(server.Name, server.Uses), Value: value})
 	}
-	if chat := top.values["chat"]; kind(chat) == "object" {
-		open("chat", chat, 3)
-	}
-	return flat
+	return members, nil
 }
 
-// parseTop returns the members of the file.
-func parseTop(data []byte) (object, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return object{}, text.JSONError(data, err)
-	}
-	if members == nil { // null
-		return object{}, nil
-	}
-	return parseObject(data)
-}
-
-// add adds the servers of an object. They replace servers of other objects with the
-// same name.
-func (doc *document) add(servers json.RawMessage) error {
-	members, err := text.Members(servers)
-	if err != nil {
-		return err
-	}
+// add adds servers. They replace those that were added before and have the same name.
+func (doc *document) add(members []text.Member) error {
 	times := make(map[string]int)
 	for _, m := range members {
 		times[m.Name]++
 		s := member{m.Name, m.Value, times[m.Name]}
-		if doc.named[m.Name] {
-			i := slices.IndexFunc(doc.servers, func(s member) bool { return s.name == m.Name })
+		if i := doc.index(m.Name); i >= 0 {
 			doc.servers[i] = s
 		} else {
 			doc.servers = append(doc.servers, s)
-			doc.named[m.Name] = true
 		}
 		if len(doc.servers) > maxServers {
 			return fmt.Errorf("more than %d servers", maxServers)
 		}
 	}
-	doc.spell()
 	return nil
+}
+
+// index returns where the server is, or -1.
+func (doc *document) index(name string) int {
+	return slices.IndexFunc(doc.servers, func(s member) bool { return s.name == name })
 }
 
 // addProjects adds the servers that .claude.json has for the workspace, or for the
 // working directory of this process, and returns what else it has for it. Claude Code
-// may know the folder by its path or by the one behind its symbolic links.
+// may know the folder by its path or by the one behind its symbolic links. A server that
+// is under both is there twice.
 func (doc *document) addProjects(top object, o *source) (found []object, err error) {
 	if kind(top.values["projects"]) == "null" {
 		return nil, nil
@@ -195,53 +205,37 @@ func (doc *document) addProjects(top object, o *source) (found []object, err err
 	if target, err := filepath.EvalSymlinks(paths[0]); err == nil {
 		paths = append(paths, filepath.ToSlash(target))
 	}
+	var servers []text.Member
 	for _, path := range all.names {
 		if !slices.Contains(paths, filepath.ToSlash(path)) {
 			continue
 		}
 		project, err := parseObject(all.values[path])
-		if servers := project.values["mcpServers"]; err == nil && servers != nil {
-			if err = addsNone(servers, found); err == nil {
-				err = doc.add(servers)
-			}
+		if own := project.values["mcpServers"]; err == nil && own != nil {
+			var members []text.Member
+			members, err = membersOf(own)
+			servers = append(servers, members...)
 		}
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, project)
 	}
+	if err := doc.add(servers); err != nil {
+		return nil, err
+	}
 	for _, project := range found {
-		doc.ignoreBuiltIn(project)
-	}
-	if len(found) == 0 && len(all.names) > 0 {
-		doc.off.notes.add(`"projects" does not have the workspace, so it has no effect: set config.Options.Workspace`)
-	}
-	return found, nil
-}
-
-// addsNone fails if one of projects has one of servers too: either may be switched off.
-func addsNone(servers json.RawMessage, projects []object) error {
-	members, err := text.Members(servers)
-	for _, project := range projects {
-		had, _ := text.Members(project.values["mcpServers"])
-		for _, m := range members {
-			if slices.ContainsFunc(had, func(other text.Member) bool { return other.Name == m.Name }) {
-				return fmt.Errorf(`"projects" has the server %q under two paths of the workspace: remove one`, text.Line(m.Name, text.MaxName))
-			}
+		// Claude Code itself writes this list to switch on servers that it brings along, and
+		// then it leaves the others as they are.
+		enabled, err := project.list("enabledMcpServers")
+		if err == nil && !slices.ContainsFunc(enabled, func(name string) bool { return doc.index(name) >= 0 }) {
+			delete(project.values, "enabledMcpServers")
 		}
 	}
-	return err
-}
-
-// ignoreBuiltIn removes "enabledMcpServers" from a project of Claude Code if it names no
-// server of the file. Claude Code itself writes it to switch on servers that it brings
-// along, and then it leaves the others as they are.
-func (doc *document) ignoreBuiltIn(project object) {
-	const key = "enabledMcpServers"
-	var enabled any
-	if raw := project.values[key]; raw != nil && json.Unmarshal(raw, &enabled) == nil && !doc.names(enabled) {
-		project.values[key] = json.RawMessage("null")
+	if len(found) == 0 && len(all.names) > 0 {
+		doc.notes.add(`"projects" does not have the workspace, so it has no effect: set config.Options.Workspace`)
 	}
+	return found, nil
 }
 
 // workspace returns the folder of the project, and whether it surely is one.

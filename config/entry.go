@@ -1,9 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // An entry is one server while it is read. What was taken from values is understood;
@@ -17,9 +20,8 @@ type entry struct {
 	onList   string            // the key that says which tools to use; "" if none does
 	envFile  string            // a file with more of Env
 	written  string            // envFile with its references, whose values may be secrets
-	inherits []string          // variables of this process for Env
+	inherits []string          // variables of this process for Env, if they are set
 	fromEnv  map[string]string // Headers by the variables that have them
-	bearer   string            // the variable with the token for Authorization
 	missing  []string          // variables that are not set
 }
 
@@ -41,7 +43,7 @@ func (r *reader) server(s member) outcome {
 		return fail(err)
 	}
 	e := &entry{reader: r, Server: named, values: o.values}
-	if e.disabled(o.names) {
+	if e.disabled(o.names) || e.isInside() {
 		return outcome{Server{Name: s.name, Disabled: true}, nil}
 	}
 	e.toolLists(o.names)
@@ -53,9 +55,6 @@ func (r *reader) server(s member) outcome {
 	e.transport()
 	e.reportUnknown(o.names)
 	e.names()
-	if e.problems == nil && !e.permitted() {
-		return outcome{Server{Name: s.name, Disabled: true}, nil}
-	}
 	if e.problems == nil {
 		e.expand() // last: it may ask the user
 	}
@@ -75,15 +74,16 @@ func (e *entry) process() {
 	case kind(raw) == "object": // older files of Zed
 		e.program()
 	default:
-		e.Command = e.string("command")
+		e.Command = cmp.Or(e.string("command"), e.string("cmd"))
 	}
 	args, _ := e.list("args")
 	e.Args = append(e.Args, args...)
 	e.table("env", &e.Env, e.dialect.envNumber)
 	e.table("environment", &e.Env, false)
+	e.table("envs", &e.Env, false)
 	e.envFile = e.string("envFile")
 	e.written = e.envFile
-	e.Dir = e.string("cwd")
+	e.Dir = cmp.Or(e.string("cwd"), e.string("workingDirectory"))
 	e.inherited()
 }
 
@@ -104,8 +104,13 @@ func (e *entry) program() {
 	}
 }
 
-// inherited takes the variables that Codex hands on to a child.
+// inherited takes the variables that Goose and Codex hand on to a child. Those of Codex
+// need not be set.
 func (e *entry) inherited() {
+	names, _ := e.list("env_keys")
+	for _, name := range names {
+		give(&e.Env, name, "${env:"+name+"}")
+	}
 	var given []json.RawMessage
 	e.take("env_vars", &given, "a list of names")
 	for _, raw := range given {
@@ -121,26 +126,65 @@ func (e *entry) inherited() {
 	}
 }
 
-// remote takes the keys of a server that is reached over HTTP.
+// remote takes the keys of a server that is reached over HTTP. Gemini CLI takes the first
+// of several ways: httpUrl, url, and command.
 func (e *entry) remote() {
-	for _, key := range []string{"url", "serverUrl", "httpUrl", "baseUrl"} {
+	for _, key := range []string{"httpUrl", "url", "serverUrl", "baseUrl", "uri"} {
 		address := e.string(key)
-		if address != "" && e.URL != "" {
+		first := e.dialect.name == "gemini" && e.URL != ""
+		if address != "" && e.URL != "" && !first {
 			e.problem("%q is one address too many: keep one", key)
 		}
-		if address != "" {
+		if address != "" && !first {
 			e.URL = address
 		}
+	}
+	if e.dialect.name == "gemini" && e.URL != "" {
+		e.Command, e.Args, e.Dir = "", nil, ""
 	}
 	e.table("headers", &e.Headers, false)
 	e.table("http_headers", &e.Headers, false)
 	e.table("env_http_headers", &e.fromEnv, false)
-	e.bearer = e.string("bearer_token_env_var")
-	for _, key := range []string{"headersHelper", "http_headers_helper"} {
-		if command := e.string(key); command != "" {
-			e.HeadersHelper = command
+	if name := e.string("bearer_token_env_var"); name != "" {
+		give(&e.Headers, "Authorization", "Bearer ${env:"+name+"}")
+	}
+	e.requests()
+	e.HeadersHelper = cmp.Or(e.string("headersHelper"), e.string("http_headers_helper"))
+}
+
+// requests takes what Continue sends with its requests.
+func (e *entry) requests() {
+	if kind(e.values["requestOptions"]) == "object" {
+		for _, key := range e.open("requestOptions") {
+			if key == "requestOptions.headers" {
+				e.table(key, &e.Headers, false)
+			} else {
+				e.unknown(key)
+			}
 		}
 	}
+	if key := e.string("apiKey"); key != "" {
+		give(&e.Headers, "Authorization", "Bearer "+key)
+	}
+}
+
+// give sets the value of key if there is none.
+func give(values *map[string]string, key, value string) {
+	if *values == nil {
+		*values = make(map[string]string)
+	}
+	if _, given := (*values)[key]; !given {
+		(*values)[key] = value
+	}
+}
+
+// isInside reports whether the client itself has the server.
+func (e *entry) isInside() bool {
+	inside := slices.Contains(e.dialect.inside, strings.Trim(string(e.values["type"]), `"`))
+	if inside {
+		e.notes.add("server %q: \"type\": %s is inside its client, so it is not started here", e.Name, e.values["type"])
+	}
+	return inside
 }
 
 // own takes the keys that no other client has.
@@ -148,17 +192,13 @@ func (e *entry) own() {
 	e.take("needs", &e.Needs, "an object with lists of names")
 	e.Prefix = e.string("prefix")
 	e.Protocol = e.string("protocol")
-	e.Eager = e.flag("eager")
+	e.take("eager", &e.Eager, "true or false")
+	e.take("noInstructions", &e.NoInstructions, "true or false")
 }
 
 // transport checks that the server is reached in a way that we know.
 func (e *entry) transport() {
-	given := ""
-	for _, key := range []string{"type", "transport", "transportType"} {
-		if value := e.string(key); value != "" {
-			given = value
-		}
-	}
+	given := cmp.Or(e.string("type"), e.string("transport"), e.string("transportType"))
 	switch given {
 	case "":
 	case "stdio", "local":

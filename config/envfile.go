@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -38,51 +39,34 @@ func parseEnv(data string) (map[string]string, error) {
 	variables := make(map[string]string)
 	data = strings.TrimPrefix(strings.ReplaceAll(data, "\r\n", "\n"), "\ufeff")
 	for number := 1; data != ""; {
-		line, next, _ := strings.Cut(data, "\n")
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
-			data, number = next, number+1
-			continue
-		}
-		name, _, ok := strings.Cut(line, "=")
-		name = strings.TrimSpace(strings.TrimPrefix(name, "export "))
-		if !ok || name == "" || strings.ContainsAny(name, " \t\x00") {
-			return nil, fmt.Errorf("line %d: want NAME=value", number)
-		}
-		_, value, _ := strings.Cut(data, "=")
-		value = strings.TrimLeft(value, " \t")
-		if value != "" && strings.IndexByte("\"'`", value[0]) >= 0 {
-			quote, end := value[0], closing(value)
-			if end < 0 {
+		text := nothing.FindString(data)
+		if text == "" {
+			m := assignment.FindStringSubmatch(data)
+			if m == nil {
+				return nil, fmt.Errorf("line %d: want NAME=value", number)
+			}
+			name, quoted, value := m[1], m[2], m[3]
+			switch {
+			case quoted == "" && value != "" && strings.Contains("\"'`", value[:1]):
 				return nil, fmt.Errorf("line %d: the value of %s has no closing quote", number, nameOfVariable(name))
+			case quoted == "":
+				value, _, _ = strings.Cut(value, " #")
+				value = strings.TrimSpace(value)
+			case quoted[0] == '"':
+				value = escapes.Replace(quoted[1 : len(quoted)-1])
+			default:
+				value = quoted[1 : len(quoted)-1]
 			}
-			_, next, _ = strings.Cut(value[end:], "\n") // what follows the quote does not count
-			value = value[1:end]
-			number += strings.Count(value, "\n")
-			if quote == '"' {
-				value = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`).Replace(value)
-			}
-		} else {
-			value, _, _ = strings.Cut(value, "\n")
-			value, _, _ = strings.Cut(value, " #")
-			value = strings.TrimSpace(value)
+			variables[name] = value
+			text = m[0]
 		}
-		variables[name] = value
-		data, number = next, number+1
+		data, number = data[len(text):], number+strings.Count(text, "\n")
 	}
 	return variables, nil
 }
 
-// closing returns where the quote with which value begins ends, or -1.
-func closing(value string) int {
-	for i := 1; i < len(value); i++ {
-		switch value[i] {
-		case value[0]:
-			return i
-		case '\\':
-			if value[0] == '"' {
-				i++
-			}
-		}
-	}
-	return -1
-}
+var (
+	nothing    = regexp.MustCompile(`^[ \t\r]*(?:#[^\n]*)?(?:\n|\z)`)
+	assignment = regexp.MustCompile(`^[ \t]*(?:export[ \t]+)?([^=\s\x00]+)[ \t]*=[ \t]*(?:("(?:[^"\\]|\\[^\x00])*"|'[^']*'|` + "`[^`]*`" + `)[^\n]*|([^\n]*))\n?`)
+	escapes    = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`)
+)

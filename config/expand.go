@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -12,29 +13,12 @@ import (
 // comes from elsewhere. It asks the user only if nothing else is missing: it does all
 // on a copy first, with "1" in the place of what the user will say. A value is not expanded again.
 func (e *entry) expand() {
-	trial := e.copy()
+	trial := *e
+	trial.Server = e.Clone()
 	trial.fill(false)
-	trial.validate()
 	if e.problems = trial.problems; e.problems == nil {
 		e.fill(true)
-		e.validate()
 	}
-}
-
-// validate adds what is wrong with the server as a whole.
-func (e *entry) validate() {
-	if e.problems == nil {
-		if err := e.Validate(); err != nil {
-			e.problem("%w", err)
-		}
-	}
-}
-
-// copy returns a copy of e to expand.
-func (e *entry) copy() *entry {
-	to := *e
-	to.Server = e.Clone()
-	return &to
 }
 
 // fill is expand. If not ask, the user is not asked.
@@ -56,6 +40,11 @@ func (e *entry) fill(ask bool) {
 		e.readEnvFile()
 	}
 	e.place()
+	if e.problems == nil {
+		if err := e.Validate(); err != nil {
+			e.problem("%w", err)
+		}
+	}
 }
 
 // names refuses references where names are: there, none are replaced.
@@ -105,35 +94,20 @@ func (e *entry) visit(f func(*string)) {
 	}
 }
 
-// addVariables adds the variables that Codex names without a reference. What the
-// file says itself wins. If tell, it notes those that are not set.
+// addVariables adds the variables that Codex names without a reference, if they are set.
+// What the file says itself wins. If tell, it notes headers that are not sent.
 func (e *entry) addVariables(tell bool) {
-	add := func(values *map[string]string, key, value string) {
-		if *values == nil {
-			*values = make(map[string]string)
-		}
-		if _, given := (*values)[key]; !given {
-			(*values)[key] = value
-		}
-	}
-	token := ""
-	if e.bearer != "" {
-		token = "Bearer " + e.variable(e.bearer)
-	}
 	for _, name := range e.inherits {
 		if value, ok := e.env(name); ok {
-			add(&e.Env, name, value)
+			give(&e.Env, name, value)
 		}
 	}
 	for _, header := range slices.Sorted(maps.Keys(e.fromEnv)) {
 		if value, ok := e.env(e.fromEnv[header]); ok {
-			add(&e.Headers, header, value)
+			give(&e.Headers, header, value)
 		} else if tell {
 			e.notes.add("server %q: \"env_http_headers\": %s is not set, so the header %q is not sent", e.Name, nameOfVariable(e.fromEnv[header]), header)
 		}
-	}
-	if token != "" {
-		add(&e.Headers, "Authorization", token)
 	}
 }
 
@@ -171,6 +145,15 @@ func (e *entry) resolve(s string, ask bool) string {
 // reference returns the value of the reference with which s begins, and its length;
 // 0 if there is none.
 func (e *entry) reference(s string, ask bool) (value string, n int) {
+	if rest, ok := strings.CutPrefix(s, "${{"); ok { // Continue
+		body, _, closed := strings.Cut(rest, "}}")
+		name, secret := strings.CutPrefix(strings.TrimSpace(body), "secrets.")
+		if !closed || !secret {
+			e.problem(`"${{" is not a reference that is known here: want ${{ secrets.NAME }}`)
+			return "", len(s)
+		}
+		return e.variable(name), len("${{" + body + "}}")
+	}
 	if strings.HasPrefix(s, "${") {
 		end := strings.IndexByte(s, '}')
 		if end < 0 {
@@ -205,15 +188,14 @@ func (e *entry) reference(s string, ask bool) (value string, n int) {
 // refers reports whether s has a reference, or the beginning of one.
 func (d *dialect) refers(s string) bool { return strings.Contains(s, "${") || d.refersAsClient(s) }
 
+var (
+	dollarReference = regexp.MustCompile(`\$[a-zA-Z_]`)
+	bracesReference = regexp.MustCompile(`\{(env|file):`)
+)
+
 // refersAsClient is refers for the forms that only this client has.
 func (d *dialect) refersAsClient(s string) bool {
-	for i := range s {
-		if rest := s[i:]; d.dollar && rest[0] == '$' && identifier(rest[1:]) > 0 || d.commands && strings.HasPrefix(rest, "$(") ||
-			d.braces && (strings.HasPrefix(rest, "{env:") || strings.HasPrefix(rest, "{file:")) {
-			return true
-		}
-	}
-	return false
+	return d.dollar && dollarReference.MatchString(s) || d.commands && strings.Contains(s, "$(") || d.braces && bracesReference.MatchString(s)
 }
 
 // identifier returns the length of the name of a variable at the start of s.
@@ -267,13 +249,19 @@ func (e *entry) variable(name string) string {
 // predefined returns the value of a name that clients define, or "".
 func (e *entry) predefined(name string) string {
 	switch name {
-	case "workspaceFolder":
+	case "workspaceFolder", "workspacePath":
 		return e.folder
 	case "workspaceFolderBasename":
 		return filepath.Base(e.folder)
 	case "userHome":
 		home, _ := os.UserHomeDir()
 		return home
+	case "CLAUDE_PLUGIN_ROOT", "extensionPath", "__dirname": // Claude Code, Gemini CLI, MCP bundles
+		folder := filepath.Dir(absolute(e.path))
+		if filepath.Base(folder) == ".claude-plugin" {
+			folder = filepath.Dir(folder)
+		}
+		return folder
 	case "pathSeparator", "/":
 		return string(filepath.Separator)
 	}

@@ -73,6 +73,7 @@ func TestEveryKey(t *testing.T) {
 				"needs": {"get_page": ["list", "get_index"]},
 				"prefix": "ops",
 				"protocol": "2025-11-25",
+				"noInstructions": true,
 				"timeout": "20s",
 				"callTimeout": 30000,
 				"autoApprove": ["x"], "description": 7
@@ -89,17 +90,18 @@ func TestEveryKey(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []Server{
 		{
-			Name:         "child",
-			Command:      "npx",
-			Args:         []string{"-y", "server", ""},
-			Env:          map[string]string{"TOKEN": "t", "EMPTY": ""},
-			Dir:          "/srv",
-			Tools:        Access{Allow: []string{"get_*", "list"}, Deny: []string{"get_secret"}},
-			Needs:        map[string][]string{"get_page": {"list", "get_index"}},
-			Prefix:       "ops",
-			Protocol:     "2025-11-25",
-			StartTimeout: 20 * time.Second,
-			CallTimeout:  30 * time.Second,
+			Name:           "child",
+			Command:        "npx",
+			Args:           []string{"-y", "server", ""},
+			Env:            map[string]string{"TOKEN": "t", "EMPTY": ""},
+			Dir:            "/srv",
+			Tools:          Access{Allow: []string{"get_*", "list"}, Deny: []string{"get_secret"}},
+			Needs:          map[string][]string{"get_page": {"list", "get_index"}},
+			Prefix:         "ops",
+			Protocol:       "2025-11-25",
+			NoInstructions: true,
+			StartTimeout:   20 * time.Second,
+			CallTimeout:    30 * time.Second,
 		},
 		{
 			Name:    "web",
@@ -509,10 +511,12 @@ func TestShapeOfTheFile(t *testing.T) {
 		{"no servers", `{"mcpServers": {}}`, ""},
 		{"an array", `[]`, "is a JSON array, want an object"},
 		{"a string", `"x"`, "is a JSON string, want an object"},
-		{"null", `null`, `no "mcpServers" object`},
+		{"null", `null`, "is not a JSON object"},
 		{"no mcpServers", `{"server": {}}`, `no "mcpServers" object`},
-		{"mcpServers is null", `{"mcpServers": null}`, `"mcpServers": is not a JSON object`},
-		{"mcpServers is an array", `{"mcpServers": [{"name": "a"}]}`, `"mcpServers": is not a JSON object`},
+		{"mcpServers is null", `{"mcpServers": null}`, `no "mcpServers" object`},
+		{"mcpServers is a list", `{"mcpServers": [{"name": "a", "command": "x"}]}`, ""},
+		{"no name in a list", `{"mcpServers": [{"name": "a", "command": "x"}, {"command": "y"}]}`, `"mcpServers": number 2 of the list is no object with a "name"`},
+		{"a number in a list", `{"mcpServers": [{"name": 7}]}`, `number 1 of the list is no object with a "name"`},
 		{"mcpServers is a string", `{"mcpServers": "a"}`, `"mcpServers": is not a JSON object`},
 		{"too large", strings.Repeat(" ", maxBytes-1) + "{}", "larger than 4194304 bytes"},
 		{"nested too deep", strings.Repeat("[", 20_000), "exceeded max depth"},
@@ -521,11 +525,11 @@ func TestShapeOfTheFile(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			cfg, err := parseConfig([]byte(test.data), environment())
 			require.NotNil(t, cfg)
-			assert.Empty(t, cfg.Servers)
 			if test.want == "" {
 				require.NoError(t, err)
 				return
 			}
+			assert.Empty(t, cfg.Servers)
 			require.ErrorContains(t, err, test.want)
 		})
 	}

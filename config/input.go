@@ -46,13 +46,16 @@ func (e *entry) input(id string, ask bool) string {
 	return e.answers[id].value
 }
 
-// describe returns the input with that ID, from "inputs" of VS Code.
+// A prompt is an input in "inputs" of VS Code.
+type prompt struct {
+	ID, Type, Description, Default string
+	Password                       bool
+	Options                        []json.RawMessage
+}
+
+// describe returns the input with that ID.
 func (e *entry) describe(id string) (Input, error) {
-	var all []struct {
-		ID, Type, Description, Default string
-		Password                       bool
-		Options                        []json.RawMessage
-	}
+	var all []prompt
 	if len(e.inputs) > 0 && json.Unmarshal(e.inputs, &all) != nil {
 		return Input{}, errors.New(`"inputs" is not a list of inputs`)
 	}

@@ -13,13 +13,16 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 )
 
 // Options say how to read a file. The zero value is the default.
 type Options struct {
 	// Dialect names the client for which the file is written: claude-desktop,
-	// claude-code, cursor, windsurf, cline, cherry-studio, gemini, vscode, zed,
-	// opencode, crush, codex, or mcphybrid for none of them. If empty, it is
+	// claude-code, cursor, windsurf, cline, cherry-studio, gemini, continue, goose,
+	// amp, vscode, zed, opencode, crush, codex, or mcphybrid for none of them. mcpb is
+	// for the manifest.json of a bundle, registry for a server.json. If empty, it is
 	// recognized by the path, by where the servers are, and by keys that only one
 	// client has.
 	Dialect string
@@ -30,9 +33,10 @@ type Options struct {
 	// the working directory.
 	Workspace string
 
-	// Input asks the user for a value, for ${input:…}. It is called once for
-	// each input of a server that is switched on and has no other problem. If
-	// nil, servers with inputs are problems.
+	// Input asks the user for a value, for ${input:…}, and for what a bundle or a
+	// server.json leaves to the user. It is called once for each input of a server
+	// that is switched on and has no other problem. If nil, servers with inputs are
+	// problems.
 	Input func(Input) (string, error)
 }
 
@@ -77,20 +81,21 @@ const (
 	maxSideBytes = 1 << 20   // of another file that it names
 	maxServers   = 1000
 	maxSwitches  = 1000       // tools that are switched off for all servers; bytes of each
-	maxSearch    = 50_000_000 // bytes of all their patterns, times bytes of all names of servers; and so with addresses
+	maxSearch    = 50_000_000 // bytes of all their patterns, times bytes of all names of servers
 	maxNotes     = 100
 )
 
 // Load reads a file of at most 4 MiB in which an MCP client keeps its
-// servers. It is JSON with or without comments, or TOML as Codex writes it, and has an
-// object "mcpServers" or the one of another client: see [Options.Dialect]. A server has
-// either
+// servers. It is JSON with or without comments, or TOML as Codex writes it, and has
+// "mcpServers" or the key of another client: see [Options.Dialect]. That is an object, or a
+// list of servers that have a "name". A server has either
 //
 //	"command", "args", "env", "cwd"   for a child process, or
 //	"url", "headers"                  for streamable HTTP, and optionally
 //
 //	"disabled"      true to leave it out
 //	"eager"         see [Server.Eager]
+//	"noInstructions" see [Server.NoInstructions]
 //	"tools"         {"allow": […], "deny": […]}: names or patterns, see [Access]
 //	"needs"         {"edit_file": ["read_file"]}: see [Server.Needs]
 //	"prefix"        see [Server.Prefix]
@@ -98,8 +103,8 @@ const (
 //	"timeout"       see [Server.StartTimeout]: "20s" or milliseconds
 //	"callTimeout"   see [Server.CallTimeout]: likewise
 //
-// KEYS.md beside this file has the keys of all clients and what becomes of them. Whatever
-// switches off a server or a tool holds. In strings, ${VAR} stands for an
+// KEYS.md beside this file has the keys of all clients and what becomes of them. Each key
+// there that switches off a server or a tool holds. In strings, ${VAR} stands for an
 // environment variable, and ${VAR:-text} for text if the variable is unset. A
 // reference without a value is a problem.
 //
@@ -107,15 +112,24 @@ const (
 // The File is never nil and holds the servers that have no problem. If opts is nil, it
 // stands for the zero value.
 func Load(path string, opts *Options) (*File, error) {
+	data, err := readFile(path, maxBytes)
+	if ext := strings.ToLower(filepath.Ext(path)); err == nil && (ext == ".yaml" || ext == ".yml") {
+		err = errors.New("YAML is not read here: LoadServers of the package files reads it")
+	}
+	if err != nil {
+		return &File{}, fmt.Errorf("mcphybrid: %s: %w", path, err)
+	}
+	return Parse(data, path, opts)
+}
+
+// Parse is [Load] for the content of the file with that path. It is TOML if the path ends
+// with .toml, else JSON.
+func Parse(data []byte, path string, opts *Options) (*File, error) {
 	s := source{path: path, env: os.LookupEnv}
 	if opts != nil {
 		s.Options = *opts
 	}
-	var found found
-	data, err := readFile(path, maxBytes)
-	if err == nil {
-		found, err = parse(data, s)
-	}
+	found, err := parse(data, s)
 	file, problems := found.file()
 	for i, note := range file.Notes {
 		file.Notes[i] = path + ": " + note
@@ -176,7 +190,7 @@ func parseJSON(data []byte, s source) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	r := &reader{document: doc, source: s, answers: make(map[string]answer), notes: doc.off.notes}
+	r := &reader{document: doc, source: s, answers: make(map[string]answer)}
 	f := found{dialect: doc.dialect.name}
 	for _, m := range doc.servers {
 		f.servers = append(f.servers, r.server(m))
@@ -190,9 +204,6 @@ type reader struct {
 	*document
 	source
 	answers map[string]answer // by the ID of the input
-	notes   notes
-
-	compared int // see policy.work; at most maxSearch
 }
 
 // readFile returns the content of a file. An error does not name the path.

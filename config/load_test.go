@@ -3,9 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +63,17 @@ func TestRecognition(t *testing.T) {
 		{"claude_desktop_config.json", `{"mcpServers": ` + server + `}`, "claude-desktop"},
 		{"/home/ann/.claude.json", `{"projects": {}}`, "claude-code"},
 		{"/home/ann/.gemini/settings.json", `{"mcpServers": ` + server + `, "mcp": {"allowed": ["s"]}}`, "gemini"},
-		{"settings.json", `{"mcpServers": ` + server + `, "mcp": {"allowed": ["s"]}}`, "mcphybrid"},
+		{"settings.json", `{"mcpServers": ` + server + `, "mcp": {"allowed": ["s"]}}`, "gemini"},
+		{"a.json", `{"mcpServers": {"s": {"httpUrl": "http://h", "type": "http"}, "t": {"command": "x", "trust": true, "autoApprove": []}}, "mcp": {"allowed": ["s"]}}`, "gemini"},
+		{"a.json", `{"mcpServers": {"s": {"httpUrl": "http://h", "type": "http"}}, "mcp": {"x": 1}, "extensions": {}}`, "gemini"},
+		{"a.json", `{"mcpServers": [{"name": "s", "url": "http://h", "requestOptions": {}}]}`, "continue"},
+		{"a.json", `{"mcpServers": [{"name": "s", "command": "a"}]}`, "mcphybrid"},
+		{"config.yaml", `{"mcpServers": [{"name": "s", "command": "a"}]}`, "continue"},
+		{"config.yaml", `{"extensions": {"s": {"type": "stdio", "cmd": "a"}}}`, "goose"},
+		{"settings.json", `{"amp.mcpServers": ` + server + `}`, "amp"},
+		{"x.json", `{"name": "a/b", "packages": [{"registryType": "npm", "identifier": "x"}]}`, "registry"},
+		{"x.json", `{"name": "b", "server": {"mcp_config": {"command": "x"}}}`, "mcpb"},
+		{"plugin.json", `{"mcpServers": ` + server + `, "packages": [], "server": {"mcp_config": {}}}`, "mcphybrid"},
 		{"a.json", `{"mcpServers": {"s": {"httpUrl": "http://h"}}}`, "gemini"},
 		{"a.json", `{"mcpServers": {"s": {"serverUrl": "http://h"}}}`, "windsurf"},
 		{"a.json", `{"mcpServers": {"s": {"command": "a", "autoApprove": []}}}`, "cline"},
@@ -108,11 +120,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"", "", `{"mcpServers": {}, "tools": {"a": false, "a": true}}`, `"tools": "a" is there twice`},
 		{"", "", `{"mcpServers": {}, "tools": {"exclude": {"a": true}}}`, `"tools.exclude" is a JSON object, want a list of strings`},
 		{"", "opencode", `{"mcp": {}, "tools": {"a*": "false"}}`, `"tools": "a*" is a JSON string, want true or false`},
-		{"", "", `{"mcpServers": {}, "permission": {"a": "deny", "a": "ask"}}`, `"permission": "a" is there twice`},
 		{"/x/.claude.json", "", `{"projects": []}`, `"projects": `},
-		{"", "", `{"mcpServers": {"a": {}}, "disabledServers": ["b", "a"]}`, `"disabledServers" is not known here and may switch servers or tools off: write "disabled" or "disabledTools" into the servers, or remove it`},
-		{"", "", `{"mcpServers": {}, "deniedMcpServers": [{"serverName": "a", "serverUrl": "b"}]}`, `"deniedMcpServers": want a list of objects with one of "serverName", "serverCommand" and "serverUrl"`},
-		{"", "", `{"mcpServers": {}, "allowedMcpServers": ["a"]}`, `"allowedMcpServers": want a list of objects`},
 	}
 	for _, test := range tests {
 		_, err := parse([]byte(test.data), source{path: test.path, Options: Options{Dialect: test.dialect, Workspace: "/w"}, env: environment()})
@@ -134,7 +142,11 @@ func TestSwitches(t *testing.T) {
 		`"disabled": true`, `"Disabled": true`, `"enabled": false`, `"isActive": false`, `"is_active": false`, `"disabled": true, "enabled": true`,
 		`"enabled": false, "disabled": false`, `"disabled": true, "args": 7`, `"disabled": true, "url": "${NOT_SET}", "oauth": 5, "autoApprove": []`,
 	} {
-		for _, name := range dialectNames() {
+		for _, d := range dialects {
+			if d.rewrite != nil { // a file with one server, which is not switched off there
+				continue
+			}
+			name := d.name
 			o := source{Options: Options{Dialect: name}}
 			s, notes := one(t, o, `"command": "run", `+member)
 			assert.Equal(t, Server{Name: "s", Disabled: true}, s.Server, "%s: %s", name, member)
@@ -151,82 +163,14 @@ func TestSwitches(t *testing.T) {
 	assert.EqualError(t, file.servers[0].err, "it is defined 3 times")
 	assert.NoError(t, file.servers[1].err)
 
-	// What may be meant as a switch starts nothing.
+	// A switch of the wrong kind starts nothing.
 	for _, member := range []string{
-		`"disabled": "true"`, `"enabled": 0`, `"disabled": false, "disabled": true`, `"disable": true`, `"enable": false`, `"diabled": true`, `"enabeld": false`,
-		`"status": "disabled"`, `"autoStart": false`, `"autostart": "never"`, `"state": "Off"`, `"mood": "disabled"`, `"x": {"y": {"enabled": false}}`, `"x": [{"load": false}]`,
-		`"active": false`, `"off": true`, `"skip": true`, `"excludedTools": ["a"]`, `"disabled_tool": ["a"]`, `"blockedTools": ["a"]`, `"toolFilter": {}`,
-		`"omit_tools_from": ["all"]`, `"omit_tools_from": "direct"`, `"omit_tools_from": ["direct", null]`,
+		`"disabled": "true"`, `"enabled": 0`, `"disabled": false, "disabled": true`, `"omit_tools_from": ["all"]`, `"omit_tools_from": "direct"`, `"omit_tools_from": ["direct", null]`,
 		`"disabledTools": "a"`, `"disabledTools": [null]`, `"enabledTools": {"a": true}`, `"enabledTools": ["a"], "includeTools": ["b"]`, `"tools": {"allow": ["a"]}, "enabledTools": ["b"]`,
 	} {
 		s, _ := one(t, source{}, `"command": "run", `+member)
 		assert.Error(t, s.err, member)
 		assert.Equal(t, Server{Name: "s"}, s.Server, member)
-	}
-}
-
-// What may switch servers or tools off beside the servers is an error.
-func TestUnknownSwitchesOfTheFile(t *testing.T) {
-	t.Parallel()
-	for _, member := range []string{
-		`"disabledServers": ["other"]`, `"disabledServers": {"s": true}`, `"disabledServers": "s"`, `"diabledServers": ["s"]`, `"serversEnabled": {"s": false}`,
-		`"onlyServers": []`, `"enabled": false`, `"disabled": true`, `"isActive": false`, `"enabeld": false`, `"status": "disabled"`,
-		`"off": true`, `"mcpEnabled": false`, `"mcp_enabled": 0`, `"disableMcp": true`, `"mcpStatus": "off"`, `"chat.mcp.enable": false`, `"mcp": false`,
-		`"mcp": {"enabled": false}`, `"mcp": {"disabled": ["s"]}`, `"mcp": {"excluded": {"s": true}}`, `"hidden": {"a": {"b": ["s"]}}`, `"blocked": [{"name": "s"}]`,
-		`"disabledTools": ["x"]`, `"blocked_tools": {"x": true}`, `"toolsDenied": "x"`,
-	} {
-		file, err := parse([]byte(`{"mcpServers": {"s": {"command": "run"}}, `+member+`}`), source{env: environment()})
-		if assert.ErrorContains(t, err, "is not known here and may switch servers or tools off", member) {
-			assert.ErrorContains(t, err, member[:strings.Index(member[1:], `"`)+1], member)
-		}
-		assert.Empty(t, file.servers, member)
-	}
-}
-
-// The lists of administrators of Claude Code.
-func TestPolicies(t *testing.T) {
-	t.Parallel()
-	servers := `"a": {"command": "npx", "args": ["-y", "a"]}, "b": {"command": "npx"}, "r": {"url": "https://Mcp.corp:443/x"}, "q": {"url": "http://user@localhost:80"}`
-	for policy, off := range map[string][]string{
-		`"deniedMcpServers": [{"serverName": "a"}, {"serverName": "r"}]`:                                {"a", "r"},
-		`"deniedMcpServers": [{"serverCommand": ["npx", "-y", "a"]}, {"serverCommand": ["npx", "-y"]}]`: {"a"},
-		`"deniedMcpServers": [{"serverUrl": "https://*.corp/*"}]`:                                       {"r"},
-		`"deniedMcpServers": [{"serverUrl": "http://localhost/*"}]`:                                     {"q"},
-		`"deniedMcpServers": null, "allowedMcpServers": null`:                                           nil,
-		`"allowedMcpServers": []`: {"a", "b", "r", "q"},
-		`"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}]`:                                         {"b", "q"},
-		`"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}, {"serverCommand": ["npx"]}]`:             {"a", "q"},
-		`"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}, {"serverUrl": "http://localhost*"}]`:     {"b", "r"},
-		`"allowedMcpServers": [{"serverName": "a"}], "deniedMcpServers": [{"serverCommand": ["npx", "-y", "a"]}]`: {"a", "b", "r", "q"},
-	} {
-		file, err := parse([]byte(`{"mcpServers": {`+servers+`}, `+policy+`}`), source{env: environment()})
-		require.NoError(t, err, policy)
-		var got []string
-		for _, s := range file.servers {
-			require.NoError(t, s.err)
-			if s.Disabled {
-				got = append(got, s.Name)
-			}
-		}
-		assert.Equal(t, off, got, policy)
-	}
-	s := `{"mcpServers": {"a": {"command": "${A}"}}, "deniedMcpServers": [{"serverCommand": ["npx"]}]}`
-	file, err := parse([]byte(s), source{env: environment("A=npx")})
-	require.NoError(t, err)
-	assert.ErrorContains(t, file.servers[0].err, `"deniedMcpServers" and "allowedMcpServers" can't tell commands and addresses with references`)
-}
-
-// Lists of other settings are none of our business.
-func TestListsThatAreNoSwitches(t *testing.T) {
-	t.Parallel()
-	for _, member := range []string{
-		`"enabledMcpjsonServers": ["s"]`, `"favourites": ["s"]`, `"disabledThemes": {"x": true}`, `"disabledServers": []`, `"disabledServers": null`,
-		`"enable_language_server": false`, `"files.exclude": {"**/x": true}`, `"editor.minimap.enabled": false`, `"allowedTools": ["mcp__s__x"]`,
-		`"mcpContextUris": []`, `"disableMcp": false`, `"hasSeenMcpTools": false`, `"mcp": {"serverCommand": "x"}`, `"enabled": true`, `"status": "ok"`,
-	} {
-		file, err := parse([]byte(`{"mcpServers": {"s": {"command": "run"}}, `+member+`}`), source{env: environment()})
-		require.NoError(t, err, member)
-		assert.Equal(t, []Server{{Name: "s", Command: "run"}}, serversIn(file), member)
 	}
 }
 
@@ -277,19 +221,15 @@ func TestSwitchesOfTheFile(t *testing.T) {
 		{"gemini", `"mcp": {"allowed": []}`, []string{"a", "b"}, nil},
 		{"gemini", `"tools": {"exclude": ["x", "a__y", "mcp_a_z", "b__w"]}`, nil, []string{"a??y", "b??w", "mcp?a?z", "x", "y", "z"}},
 		{"mcphybrid", `"excludeTools": ["x"]`, nil, []string{"x"}},
-		{"claude-code", `"permissions": {"deny": ["mcp__a", "mcp__b__x"]}`, nil, []string{"*"}},
 		{"vscode", `"chat.mcp.enabled": false`, []string{"a", "b"}, nil},
 		{"vscode", `"chat.mcp.access": "none"`, []string{"a", "b"}, nil},
 		{"zed", `"disable_ai": true`, []string{"a", "b"}, nil},
 		{"vscode", `"chat.disableAIFeatures": true`, []string{"a", "b"}, nil},
-		{"opencode", `"permission": "deny"`, nil, []string{"*"}},
-		{"opencode", `"permission": {"a_x": {"*": "deny"}, "a_y": {"z": "deny", "*": "ask"}, "a_z": {}, "a_w": "deny"}`, nil, []string{"w", "x"}},
 		{"opencode", `"tools": {"*": false, "bash": true}`, nil, []string{"*"}},
 		{"opencode", `"tools": {"a_?x": false, "b_*": false}`, nil, []string{"?x"}},
 		{"opencode", `"tools": {"a**` + strings.Repeat("*", 990) + `x": false}`, nil, []string{"*x"}},
 		{"crush", `"options": {"disabled_tools": ["x", "mcp_a_x"]}`, nil, []string{"x"}},
 		{"opencode", `"tools": {"a_issue_delete": false}`, nil, []string{"issue?delete"}}, // of issue.delete too
-		{"claude-code", `"permissions": {"deny": ["mcp__a__issue_delete"]}`, nil, []string{"issue?delete"}},
 	}
 	for _, test := range tests {
 		var at string
@@ -466,8 +406,6 @@ func TestReferencesInNames(t *testing.T) {
 		_, err = parse([]byte(data), source{Options: Options{Dialect: dialect}, env: environment("A=1")})
 		assert.ErrorContains(t, err, "a list of servers or tools has a reference", dialect)
 	}
-	_, err = parse([]byte(`{"mcpServers": {}, "permissions": {"deny": ["Bash(echo ${A})"]}}`), source{env: environment("A=1")})
-	assert.NoError(t, err, "not about a server")
 }
 
 func TestInputs(t *testing.T) {
@@ -627,24 +565,21 @@ func TestKeysAreDocumented(t *testing.T) {
 	for _, d := range dialects {
 		want = append(want, d.files...)
 	}
-	for _, name := range want {
-		assert.True(t, documented[name], "no page has `%s`", name)
-	}
 	for key := range idle {
 		effect := effects[key]
-		noted, free := strings.HasPrefix(effect, "a note"), strings.Contains(effect, "whatever is in it")
+		noted := strings.HasPrefix(effect, "a note")
 		require.True(t, noted != strings.HasPrefix(effect, "nothing"), "%s: %s", key, effect)
-		for value, off := range map[string]bool{
-			`"x"`: false, `["x"]`: false, `{"x": 1}`: false, `{"disabled": true}`: !free, `{"x": [{"tools": {"x": false}}]}`: !free, `[{"enabled": false}]`: !free,
-		} {
+		for _, value := range []string{`"x"`, `["x"]`, `{"disabled": true}`} {
 			s, notes := one(t, source{}, fmt.Sprintf(`"command": "run", %q: %s`, key, value))
-			if off {
-				assert.ErrorContains(t, s.err, "may switch something off", "%s: %s", key, value)
-				continue
-			}
 			assert.NoError(t, s.err, "%s: %s", key, value)
 			assert.Equal(t, noted, len(notes) == 1, "%s: %s", key, value)
 		}
+	}
+	for _, list := range [][]string{offServers, onServers, offTools, slices.Collect(maps.Keys(serverSwitches)), unread} {
+		want = append(want, list...)
+	}
+	for _, name := range want {
+		assert.True(t, documented[name], "no page has `%s`", name)
 	}
 	for _, limit := range []string{
 		fmt.Sprintf("%d MiB", maxBytes>>20), fmt.Sprintf("%d KiB", maxTOML>>10), fmt.Sprintf("%d MiB each", maxSideBytes>>20), fmt.Sprintf("%d servers", maxServers),
@@ -677,31 +612,6 @@ func TestListsTooLongForTheServers(t *testing.T) {
 	assert.NoError(t, load(servers, most))
 	assert.EqualError(t, load(servers, most+1), fmt.Sprintf(`lists of tools with %d entries are too long for %d servers: write "disabledTools" into the servers`, most+1, servers))
 	assert.NoError(t, load(servers/2, most+1))
-}
-
-// The same of addresses: the servers behind the limit are left out.
-func TestTooManyAddresses(t *testing.T) {
-	t.Parallel()
-	var b strings.Builder
-	b.WriteString(`{"mcpServers": {`)
-	const servers = 10
-	for i := range servers {
-		fmt.Fprintf(&b, `"%d": {"url": "http://%s"}, `, i, strings.Repeat("a", 84-7))
-	}
-	b.WriteString(`}, "deniedMcpServers": [`)
-	const pattern = maxSearch/(servers/2)/(84+leastWork)/maxSwitches - leastWork // for half of the servers
-	for range maxSwitches {
-		fmt.Fprintf(&b, `{"serverUrl": %q}, `, strings.Repeat("*b", pattern/2))
-	}
-	file, err := parse([]byte(b.String()+"]}"), source{env: environment()})
-	require.NoError(t, err)
-	for i, s := range file.servers {
-		if i < servers/2 {
-			assert.NoError(t, s.err, i)
-		} else {
-			assert.ErrorContains(t, s.err, "too many addresses for so many servers", i)
-		}
-	}
 }
 
 // serversIn returns the servers that were found, with their errors left out.

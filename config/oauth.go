@@ -51,9 +51,9 @@ func (e *entry) oauth(key string) {
 		switch folded := fold(strings.TrimPrefix(member, key)); {
 		case e.oauthSetting(member, folded):
 		case folded == "enabled":
-			e.flag(member)
+			e.take(member, new(bool), "true or false")
 		default:
-			e.notes.add("server %q: %q is not known here and has no effect", e.Name, member)
+			e.unknown(member)
 		}
 	}
 }

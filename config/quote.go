@@ -21,14 +21,11 @@ func nameOfVariable(name string) string {
 
 // quotedReference returns what is surely no secret of the reference ${body}.
 func quotedReference(body string) string {
-	switch source, rest, ok := strings.Cut(body, ":"); {
-	case !ok:
+	source, rest, ok := strings.Cut(body, ":")
+	if !ok {
 		return nameOfVariable(body)
-	case rest == "":
-		return plainWord(source) + ":"
-	default:
-		return plainWord(source) + ":" + hidden
 	}
+	return plainWord(source) + ":" + strings.Repeat(hidden, min(len(rest), 1))
 }
 
 // plainWord returns word if it is surely one, such as a type or the ID of an input,

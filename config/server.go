@@ -85,6 +85,10 @@ type Server struct {
 	// from the Manager's Options.Cache.
 	Eager bool
 
+	// NoInstructions leaves out the server's instructions: what it says of itself and how
+	// to use it. Otherwise models read the first sentence, and the whole on demand.
+	NoInstructions bool
+
 	// Tools says which of the server's tools to use. The Manager ignores the
 	// others. Each entry is also about the tool's own name, whatever its form.
 	Tools Access

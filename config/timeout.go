@@ -16,7 +16,11 @@ func (e *entry) timeouts() {
 	raw := e.values["timeout"]
 	ours := kind(raw) == "string"
 	if len(raw) > len("{}") && kind(raw) == "object" {
-		e.twoTimeouts()
+		for _, key := range e.open("timeout") { // opencode
+			if key != "timeout.startup" && key != "timeout.request" {
+				e.problem(`%q is not known here: want "startup" and "request"`, key)
+			}
+		}
 	} else if d := e.duration("timeout", unit); d > 0 {
 		if ours || e.dialect.start {
 			e.StartTimeout = d
@@ -30,6 +34,9 @@ func (e *entry) timeouts() {
 		unit time.Duration
 		into *time.Duration
 	}{
+		{"timeout.startup", time.Millisecond, &e.StartTimeout},
+		{"timeout.request", time.Millisecond, &e.CallTimeout},
+		{"connectionTimeout", time.Millisecond, &e.StartTimeout}, // Continue
 		{"callTimeout", time.Millisecond, &e.CallTimeout},
 		{"startup_timeout_ms", time.Millisecond, &e.StartTimeout},
 		{"startup_timeout_sec", time.Second, &e.StartTimeout}, // wins over the other
@@ -37,20 +44,6 @@ func (e *entry) timeouts() {
 	} {
 		if d := e.duration(key.name, key.unit); d > 0 {
 			*key.into = d
-		}
-	}
-}
-
-// twoTimeouts takes the members of "timeout", if it is an object, as in opencode.
-func (e *entry) twoTimeouts() {
-	for _, key := range e.open("timeout") {
-		switch key {
-		case "timeout.startup":
-			e.StartTimeout = e.duration(key, time.Millisecond)
-		case "timeout.request":
-			e.CallTimeout = e.duration(key, time.Millisecond)
-		default:
-			e.problem(`%q is not known here: want "startup" and "request"`, key)
 		}
 	}
 }

@@ -8,12 +8,9 @@ import (
 )
 
 // fold returns key as all spellings of it: disabledTools, disabled_tools.
-func fold(key string) string { return strings.ReplaceAll(plain(key), ".", "") }
-
-// plain is fold, but leaves the dots.
-func plain(key string) string {
+func fold(key string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r == ' ' {
+		if strings.ContainsRune("_- .", r) {
 			return -1
 		}
 		return r
@@ -46,13 +43,24 @@ func (e *entry) toolLists(names []string) {
 			if list, ok := e.list(name); ok {
 				e.onlyTools(name, list)
 			}
+		case "availabletools": // Goose, where an empty list is all
+			if list, _ := e.list(name); len(list) > 0 {
+				e.onlyTools(name, list)
+			}
 		case "tools":
 			e.tools(name)
 		case "omittoolsfrom":
 			e.omitted(name)
 		}
 	}
-	e.Tools.Deny = append(e.Tools.Deny, e.off.tools(e.Name)...)
+	e.Tools.Deny = append(e.Tools.Deny, e.offTools()...)
+}
+
+// offTools returns patterns of the tools that the file switches off for all servers.
+func (e *entry) offTools() []string {
+	deny := append(toolsOf(e.Name, e.off.tools, nil), toolsOf(e.Name, e.off.called, e.dialect.toolPrefixes)...)
+	slices.Sort(deny)
+	return slices.Compact(deny)
 }
 
 // tools takes "tools", which is a list of names to GitHub Copilot, an object by name
@@ -123,17 +131,11 @@ func (e *entry) omitted(key string) {
 		}
 		closed[way] = true
 	}
-	note := func(what string) { e.notes.add("server %q: %q: %s", e.Name, key, what) }
-	switch {
-	case closed["direct"] && closed["deferred"]:
+	if closed["direct"] && closed["deferred"] {
 		e.Tools.Deny = append(e.Tools.Deny, "*")
-		if !closed["code_mode"] {
-			note("there is no code mode here, so its tools are off")
-		}
-	case closed["direct"]:
-		note("Options.Inline says which tools are inline, and these may be among them")
-	case closed["deferred"]:
-		note(pinned)
+	}
+	if closed["direct"] != closed["deferred"] || closed["direct"] && !closed["code_mode"] {
+		e.notes.add("server %q: %q: there is no code mode here, and Options.Inline and Options.Pins say which tools are deferred", e.Name, key)
 	}
 }
 

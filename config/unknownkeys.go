@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,15 +16,14 @@ const (
 
 // idle are keys of clients that have no effect here, in any spelling, with what to
 // tell of them; "" for nothing. A key that is false, null or an empty list is not told
-// of. An object with switches is not idle, and so with a list of such objects, but of
-// the keys that are free.
+// of.
 var idle = map[string]string{
 	// Words for people.
 	"$schema": "", "comment": "", "description": "", "displayname": "", "icon": "", "name": "", "note": "", "title": "",
 	// Where the server comes from.
 	"extension": "", "extensionname": "", "gallery": "", "metadata": "", "remoteconfigured": "", "version": "", "supportsparalleltoolcalls": "",
 	"capabilities": "", // what the server says of itself
-	"configsample": "", "id": "", "logourl": "", "provider": "", "providerurl": "", "reference": "", "tags": "",
+	"bundled":      "", "configsample": "", "faviconurl": "", "sourcefile": "", "id": "", "logourl": "", "provider": "", "providerurl": "", "reference": "", "tags": "",
 
 	"autoapprove": noApprovals, "alwaysallow": noApprovals, "trust": noApprovals, "defaulttoolsapprovalmode": noApprovals,
 	"autoapprovetools": noApprovals, "disabledautoapprovetools": noApprovals,
@@ -37,21 +35,6 @@ var idle = map[string]string{
 	"targetaudience": noEffect, "targetserviceaccount": noEffect, "channelenabled": noEffect, "channelreply": noEffect,
 }
 
-// free are idle keys whose switches are about what the server can do, approvals, and
-// messages from the server.
-var free = []string{
-	"capabilities", "autoapprove", "alwaysallow", "trust", "defaulttoolsapprovalmode", "autoapprovetools", "disabledautoapprovetools", "channelreply",
-}
-
-// hasSwitch reports whether value is or has an object that may switch something off.
-func hasSwitch(value any) bool {
-	if list, ok := value.([]any); ok {
-		return slices.ContainsFunc(list, hasSwitch)
-	}
-	_, object := value.(map[string]any)
-	return object && maySwitchOff("", value)
-}
-
 // refused are keys without which a server would not be what its file says, in any
 // spelling.
 var refused = map[string]struct {
@@ -61,6 +44,7 @@ var refused = map[string]struct {
 }{
 	"sandbox":                 {text: "servers do not run in a sandbox here: remove it to run the server without one"}, // and all with this word
 	"bearertoken":             {text: `Codex does not read it: write "bearer_token_env_var"`},
+	"uses":                    {text: "a block of Continue's hub is not fetched: write the server out"},
 	"source":                  {text: extensionStarts, allowed: "custom"},
 	"settings":                {text: extensionStarts, ifNoWay: true},
 	"authprovidertype":        {text: `signing in with credentials of Google is not supported: write a token in "headers"`, allowed: "dynamic_discovery"},
@@ -70,8 +54,7 @@ var refused = map[string]struct {
 
 const extensionStarts = `an extension of Zed starts the server: write its "command"`
 
-// reportUnknown tells of the keys that were not taken, in the order of names. A key that
-// may be meant to switch something off is a problem.
+// reportUnknown tells of the keys that were not taken, in the order of names.
 func (e *entry) reportUnknown(names []string) {
 	for _, name := range names {
 		raw, ok := e.values[name]
@@ -87,29 +70,25 @@ func (e *entry) reportUnknown(names []string) {
 			if set && (r.allowed == "" || string(raw) != `"`+r.allowed+`"`) && !(r.ifNoWay && e.Command+e.URL != "") {
 				e.problem("%q: %s", name, r.text)
 			}
-			continue
+		} else if what, ok := idle[key]; !ok {
+			e.unknown(name)
+		} else if set && what != "" && string(raw) != "[]" {
+			e.notes.add("server %q: %q: %s", e.Name, name, what)
 		}
-		var value any
-		if what, ok := idle[key]; ok && (slices.Contains(free, key) || json.Unmarshal(raw, &value) == nil && !hasSwitch(value)) {
-			if set && what != "" && string(raw) != "[]" {
-				e.notes.add("server %q: %q: %s", e.Name, name, what)
-			}
-			continue
-		}
-		if json.Unmarshal(raw, &value) != nil || maySwitchOff(name, value) {
-			e.problem(`%q is not known here and may switch something off: write "disabled", "enabled", "disabledTools" or "enabledTools", or remove it`, name)
-			continue
-		}
-		hint := ""
-		if near := nearest.Names(name, slices.Values(known), 1); len(near) > 0 {
-			hint = fmt.Sprintf("; did you mean %q?", near[0])
-		}
-		e.notes.add("server %q: %q is not known here and has no effect%s", e.Name, name, hint)
 	}
+}
+
+// unknown notes that a key has no effect.
+func (e *entry) unknown(key string) {
+	hint := ""
+	if near := nearest.Names(key, slices.Values(known), 1); len(near) > 0 && !strings.Contains(key, ".") {
+		hint = fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	e.notes.add("server %q: %q is not known here and has no effect%s", e.Name, key, hint)
 }
 
 // known are the keys that a misspelled one may mean.
 var known = []string{
-	"command", "args", "env", "envFile", "cwd", "type", "url", "headers", "headersHelper", "oauth", "timeout", "callTimeout",
-	"tools", "needs", "prefix", "protocol", "eager",
+	"disabled", "enabled", "disabledTools", "enabledTools", "command", "args", "env", "envFile", "cwd", "type", "url", "headers", "headersHelper", "oauth", "timeout", "callTimeout",
+	"tools", "needs", "prefix", "protocol", "eager", "noInstructions",
 }

@@ -588,3 +588,15 @@ func TestPageUsage(t *testing.T) {
 	assert.NotContains(t, pageText(t, h, "view=calls&failed=1"), "cache lost", "nothing failed")
 	runtime.KeepAlive(s)
 }
+
+// SPEC H6: the page shows what a server says of itself, without secrets and invisible
+// characters.
+func TestSpecH6InstructionsOnThePage(t *testing.T) {
+	s := mcpserver.NewMCPServer("git", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithInstructions("<b>Keeps</b>\u202e history\nwith hunter22hunter22"))
+	s.AddTools(echoTool("log", "Shows the history"))
+	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "git", InProcess: s, Secrets: []string{"hunter22hunter22"}}, inProcess("a", 2)}})
+	page := ask(debug.Handler(mgr), "").Body.String()
+	assert.Contains(t, page, "It says: &lt;b&gt;Keeps&lt;/b&gt; history with ")
+	assert.NotContains(t, page, "hunter22")
+	assert.Equal(t, 1, strings.Count(page, "It says:"))
+}

@@ -21,7 +21,8 @@ const (
 	maxRuleProblems = 10              // listed in an error
 )
 
-func readRules(path string) ([]byte, error) {
+// readFile returns at most one byte more than a file may have.
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, errors.Unwrap(err) // the path is already named

@@ -24,7 +24,7 @@ func ExampleRules() []mcphybrid.Rule {
 
 // LoadRules reads a rule file: see [ParseRules] for its format.
 func LoadRules(path string) ([]mcphybrid.Rule, error) {
-	data, err := readRules(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: %s: %w", path, err)
 	}

@@ -29,17 +29,23 @@ func parseRuleTree(data []byte, name string) (*yaml.Node, error) {
 	case ".json":
 		return parseJSONTree(data)
 	case ".yaml", ".yml":
-		return parseYAMLTree(data)
+		root, err := parseYAMLTree(data)
+		if err == errEmpty {
+			err = errors.New(`line 1, column 1: there is no "rules"`)
+		}
+		return root, err
 	}
 	return nil, errors.New("the name must end in .yaml, .yml or .json")
 }
+
+var errEmpty = errors.New("line 1, column 1: the document is empty")
 
 func parseYAMLTree(data []byte) (*yaml.Node, error) {
 	var document, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	switch err := dec.Decode(&document); {
 	case err == io.EOF:
-		return nil, errors.New(`line 1, column 1: there is no "rules"`)
+		return nil, errEmpty
 	case err != nil:
 		return nil, describeYAMLError(data, err)
 	}

@@ -2,43 +2,110 @@ package integration
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
+// suite runs the official conformance suite for a version of the protocol. It returns
+// where the results are, and what the suite says.
+func suite(t *testing.T, version string, args ...string) (found, said string) {
+	at, err := installMore("conformance")
+	require.NoError(t, err)
+	nodes, err := filepath.Glob(filepath.Join(at, "node_modules/node-linux-*/bin/node"))
+	require.NoError(t, err)
+	require.Len(t, nodes, 1, "the suite needs Node.js 22, which npm installs")
+	found = t.TempDir()
+	args = append([]string{filepath.Join(at, "node_modules/@modelcontextprotocol/conformance/dist/index.js")}, args...)
+	cmd := exec.CommandContext(t.Context(), nodes[0], append(args, "--suite", "all", "--spec-version", version, "--timeout", "60000", "-o", found)...)
+	out, err := cmd.CombinedOutput() // it fails if a check does
+	return found, fmt.Sprintf("%s\n%v", out, err)
+}
+
 // The official conformance suite tests the library as a client, through the host in
 // conformance/main.go. What fails is in conformance/expected.txt, each with its reason; a
 // check that fails no more must leave it.
 func TestSpecH4ConformanceOfClient(t *testing.T) {
-	suite, err := installMore("conformance")
-	require.NoError(t, err)
-	nodes, err := filepath.Glob(filepath.Join(suite, "node_modules/node-linux-*/bin/node"))
-	require.NoError(t, err)
-	require.Len(t, nodes, 1, "the suite needs Node.js 22, which npm installs")
 	program := filepath.Join(t.TempDir(), "host")
 	require.NoError(t, command(".", nil, "go", "build", "-o", program, "./conformance"))
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			found := t.TempDir()
-			cmd := exec.CommandContext(t.Context(), nodes[0], filepath.Join(suite, "node_modules/@modelcontextprotocol/conformance/dist/index.js"),
-				"client", "--suite", "all", "--spec-version", version, "--command", program, "--timeout", "60000", "-o", found)
-			said, err := cmd.CombinedOutput() // it fails if a check does
+			found, said := suite(t, version, "client", "--command", program)
 			scenarios, failed := conformance(t, found)
-			if !assert.Equal(t, expected(t, version), failed) {
-				t.Logf("%s\n%v", said, err)
+			if !assert.Equal(t, expected(t, "expected.txt", version), failed) {
+				t.Log(said)
 			}
 			t.Logf("%s: %d scenarios, %d checks failed or warned", version, scenarios, len(failed))
 		})
 	}
+}
+
+const suiteToken = "the-suites-token"
+
+// The suite tests a server alone and through the gateway. What fails only through it is in
+// conformance/gateway.txt, each with its reason; a check that fails no more must leave it.
+// The server is that of the Go SDK for the suite; with sessions before 2026-07-28.
+func TestSpecH4ConformanceOfGateway(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "server")
+	require.NoError(t, command(".", nil, "go", "build", "-o", program, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"))
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(version, func(t *testing.T) {
+			alone, stop := startSuiteServer(t, program, fmt.Sprintf("-stateless=%t", version == "2026-07-28"))
+			found, _ := suite(t, version, "server", "--url", alone)
+			scenarios, without := conformance(t, found)
+
+			folder := t.TempDir()
+			config, tokens := filepath.Join(folder, "mcp.json"), filepath.Join(folder, "tokens.json")
+			require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"mcpServers": {"u": {"type": "http", "url": %q, "protocol": %q}}}`, alone, version), 0o600))
+			require.NoError(t, os.WriteFile(tokens, fmt.Appendf(nil, `{"tokens": [{"name": "suite", "token": %q}]}`, suiteToken), 0o600))
+			gateway := startGateway(t, config, "-ask", "-cache", "off", "-log-level", "debug", "-token-file", tokens)
+			t.Cleanup(stop) // before the gateway, which must be the last
+			found, said := suite(t, version, "server", "--url", renaming(t, gateway, suiteToken))
+			through, failed := conformance(t, found)
+			assert.Equal(t, scenarios, through)
+			lost := slices.DeleteFunc(slices.Clone(failed), func(check string) bool { return slices.Contains(without, check) })
+			if !assert.Equal(t, expected(t, "gateway.txt", version), lost) {
+				t.Log(said)
+			}
+			t.Logf("%s: %d scenarios; failed alone: %q; through the gateway: %q", version, scenarios, without, failed)
+		})
+	}
+}
+
+// startSuiteServer runs a server until the test ends.
+func startSuiteServer(t *testing.T, program string, flags ...string) (url string, stop func()) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := free.Addr().String()
+	require.NoError(t, free.Close())
+	cmd := exec.Command(program, append([]string{"-http", address}, flags...)...)
+	cmd.WaitDelay = time.Second
+	require.NoError(t, cmd.Start())
+	stop = sync.OnceFunc(func() {
+		assert.NoError(t, cmd.Process.Kill())
+		assert.Error(t, cmd.Wait(), "killed")
+	})
+	t.Cleanup(stop)
+	require.Eventually(t, func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	return "http://" + address + "/", stop
 }
 
 // conformance returns how many scenarios have results in a folder, and the checks that
@@ -57,7 +124,7 @@ func conformance(t *testing.T, folder string) (scenarios int, failed []string) {
 		scenarios++
 		name, err := filepath.Rel(folder, filepath.Dir(path))
 		require.NoError(t, err)
-		name = whenItRan.ReplaceAllString(name, "")
+		name = strings.TrimPrefix(whenItRan.ReplaceAllString(name, ""), "server-") // of a server's results
 		for _, c := range checks {
 			if c.Status == "FAILURE" || c.Status == "WARNING" {
 				failed = append(failed, name+" "+c.ID)
@@ -73,9 +140,10 @@ func conformance(t *testing.T, folder string) (scenarios int, failed []string) {
 // whenItRan is the end of a folder's name.
 var whenItRan = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[-\d]+Z$`)
 
-// expected returns the checks that may fail with a version of the protocol, in order.
-func expected(t *testing.T, version string) []string {
-	raw, err := os.ReadFile("conformance/expected.txt")
+// expected returns the checks of a file that may fail with a version of the protocol, in
+// order.
+func expected(t *testing.T, file, version string) []string {
+	raw, err := os.ReadFile(filepath.Join("conformance", file))
 	require.NoError(t, err)
 	list := []string{}
 	for line := range strings.Lines(string(raw)) {

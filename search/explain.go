@@ -21,8 +21,8 @@ type Explanation struct {
 // one bonus adds.
 type ScorePart struct {
 	// Field is the field that has Term: "server", "name", "title",
-	// "description", "parameters", "parameter texts", "nested parameters" or
-	// "hints". An index whose documents are plain texts says "text". Three values
+	// "description", "parameters", "parameter texts", "nested parameters",
+	// "hints" or "instructions". An index whose documents are plain texts says "text". Three values
 	// name a bonus: "clause", for a document that is among the best for one
 	// sentence of the query, "feedback", for terms that the best documents share,
 	// and "whole name", for a document whose name is in the query.
@@ -33,7 +33,7 @@ type ScorePart struct {
 	Score float64 // comparable within one search
 }
 
-var fieldNames = [fields]string{"server", "name", "title", "description", "parameters", "parameter texts", "nested parameters", "hints"}
+var fieldNames = [fields]string{"server", "name", "title", "description", "parameters", "parameter texts", "nested parameters", "hints", "instructions"}
 
 // Explain returns the parts of the score of document number doc for query. The
 // parts stand in the order of the query's terms, then in the order of fields

@@ -300,7 +300,11 @@ func (g *growth) tally(x *Index, slot uint32, n int) {
 		}
 		for _, term := range c.terms {
 			h := x.heads.change(term)
-			h.df += int32(n)
+			if s.onlySaid() {
+				h.said += int32(n)
+			} else {
+				h.own += int32(n)
+			}
 			if n > 0 {
 				g.post(h, posting{slot, c.signature})
 			}

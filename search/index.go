@@ -16,6 +16,9 @@ type Document struct {
 	Description string
 	InputSchema json.RawMessage // JSON Schema of the arguments
 	Hints       string          // more words that find it
+
+	// Instructions are what its server says of all that it has. Their words weigh little.
+	Instructions string
 }
 
 // A Ranker names a ranking method.
@@ -109,6 +112,7 @@ const (
 	inTexts      // descriptions and string values of parameters
 	inNested     // names, descriptions and values of parameters within parameters
 	inHints
+	inInstructions
 	fields
 )
 
@@ -184,6 +188,11 @@ var fieldWeights = [fields]struct {
 	inTexts:       {0.5, 0.75, true},
 	inNested:      {0.25, 0.75, true},
 	inHints:       {1, 0.75, true},
+
+	// All tools of a server have the same. Their length says nothing of a tool: where few
+	// servers say anything, it would be far above the average. Nor do the words count as
+	// common because of it: see head.df.
+	inInstructions: {0.2, 0, true},
 }
 
 const (
@@ -258,7 +267,7 @@ func average(field int, total uint64, docs int) float64 {
 
 // idf returns the inverse document frequency of a term, 0 if no document has
 // it.
-func (x *Index) idf(term uint32) float64 { return x.idfOf(x.heads.at(term).df) }
+func (x *Index) idf(term uint32) float64 { return x.idfOf(x.heads.at(term).df()) }
 
 // idfOf returns the inverse document frequency of a term in df documents:
 // ln(1 + (N-df+1/2)/(df+1/2)) = ln(N+1) - ln(df+1/2).

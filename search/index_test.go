@@ -280,6 +280,8 @@ func FuzzIndex(f *testing.F) {
 				replace(Document{InputSchema: json.RawMessage(text), Title: text})
 			case 'h':
 				replace(Document{Hints: text})
+			case 'i':
+				replace(Document{Instructions: text})
 			case 'r':
 				docs = slices.Delete(docs, at, min(at+1, len(docs)))
 			case 'm':
@@ -379,4 +381,31 @@ func TestIndexesShareTheLexicon(t *testing.T) {
 	assert.Equal(t, fresh.groups.bytes, base.groups.bytes)
 	assert.Equal(t, fresh.heads, base.heads)
 	assert.Equal(t, fresh.lists, base.lists)
+}
+
+// What a server says changes no score of another server's tools by words that they have.
+func TestInstructionsChangeNoOther(t *testing.T) {
+	t.Parallel()
+	docs := make([]*Document, 40)
+	for i := range docs {
+		docs[i] = &Document{Server: fmt.Sprint("server", i/20), Name: fmt.Sprintf("convert_file_%d", i), Description: "Converts a spreadsheet to another format"}
+	}
+	said := slices.Clone(docs)
+	for i := range 20 {
+		with := *docs[i]
+		with.Instructions = "Converts spreadsheets: use convert first. Kubernetes."
+		said[i] = &with
+	}
+	for _, ranker := range []Ranker{RankerDefault, RankerLexical} {
+		before, after := NewIndex(docs, &Options{Ranker: ranker}), NewIndex(said, &Options{Ranker: ranker})
+		others := func(doc int) bool { return doc >= 20 }
+		for _, query := range []string{"convert", "convert a spreadsheet", "file 23"} {
+			want := before.Search(query, 40, others)
+			require.NotEmpty(t, want)
+			assert.Equal(t, want, after.Search(query, 40, others), query)
+		}
+		assert.Len(t, after.Search("kubernetes", 40, nil), 20)
+		assert.Empty(t, before.Search("kubernetes", 40, nil))
+		require.NoError(t, after.Check())
+	}
 }

@@ -4,7 +4,18 @@ package search
 type head struct {
 	postings []uint32 // see post; including removed documents
 	last     uint32   // the slot of the last posting
-	df       int32    // number of documents with the term, without removed ones
+	own      int32    // number of documents with the term, without removed ones; see said
+	said     int32    // of those, which own lacks, that have it in their instructions only
+}
+
+// df returns the number of documents with the term. What is in instructions counts only if
+// the term is nowhere else: a server of many tools must not make a word common by saying it
+// once.
+func (h *head) df() int32 {
+	if h.own > 0 {
+		return h.own
+	}
+	return h.said
 }
 
 // A headList has the head of each term, as copy-on-write as a [paged]. Of the lexicon's

@@ -100,14 +100,14 @@ func TestHeadList(t *testing.T) {
 		next.list.grow(terms)
 		for range rng.IntN(20) {
 			term := rng.Uint32N(terms)
-			next.list.change(term).df++
+			next.list.change(term).own++
 			next.want[term]++
 		}
 		versions = append(versions, next)
 	}
 	for _, v := range versions[1:] {
 		for term := range uint32(terms) {
-			require.Equal(t, v.want[term], v.list.at(term).df)
+			require.Equal(t, v.want[term], v.list.at(term).own)
 		}
 	}
 	for term := range uint32(below) {

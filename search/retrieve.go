@@ -153,7 +153,7 @@ func (x *Index) number(term []byte) uint32 {
 
 // inCatalog reports whether a document has the term with this number.
 func (r *retrieval) inCatalog(number uint32) bool {
-	return number != strange && r.x.heads.at(number).df > 0
+	return number != strange && r.x.heads.at(number).df() > 0
 }
 
 // known reports whether the catalog or the lexicon has the term with this number.
@@ -335,7 +335,7 @@ func (r *retrieval) addWays(term uint32, weight, factor, limit float64) {
 func (r *retrieval) addRelatives(term uint32, known bool, text []byte, weight, limit float64, begin int) {
 	parts := r.x.vocabulary.members(family(text))
 	relative := func(m similar) bool {
-		if int(m.term) >= r.x.vocabulary.len() || known && m.term == term || r.x.heads.at(m.term).df == 0 {
+		if int(m.term) >= r.x.vocabulary.len() || known && m.term == term || r.x.heads.at(m.term).df() == 0 {
 			return false
 		}
 		d := len(r.x.vocabulary.text(m.term)) - len(text)

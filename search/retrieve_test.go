@@ -125,14 +125,24 @@ func newPlainLexicon(l *Lexicon) *plainLexicon {
 func newPlainIndex(docs []*Document, ranker Ranker, l *plainLexicon, threshold float64) *plainIndex {
 	p := &plainIndex{ranker: ranker, threshold: threshold, lexicon: l, df: map[string]int{}}
 	var total [fields]int
+	said := map[string]int{}
 	for _, d := range docs {
 		pd := l.read(d)
 		p.docs = append(p.docs, pd)
 		for f, length := range pd.lengths {
 			total[f] += length
 		}
-		for term := range pd.counts {
-			p.df[term]++
+		for term, counts := range pd.counts {
+			if slices.Max(counts[:inInstructions]) > 0 {
+				p.df[term]++
+			} else {
+				said[term]++
+			}
+		}
+	}
+	for term, n := range said {
+		if p.df[term] == 0 {
+			p.df[term] = n
 		}
 	}
 	for _, d := range p.docs {
@@ -201,6 +211,7 @@ func (l *plainLexicon) read(d *Document) *plainDocument {
 	count(inTitle, d.Title)
 	count(inDescription, d.Description)
 	count(inHints, d.Hints)
+	count(inInstructions, d.Instructions)
 	at := func(level, field int) int {
 		if level > 1 {
 			return inNested
@@ -583,6 +594,7 @@ func (w *plainWorld) document() *Document {
 	d := &Document{Server: w.text(1), Name: w.text(3), Description: w.text(14)}
 	if w.rng.IntN(3) == 0 {
 		d.Title, d.Hints = w.text(3), w.text(2)
+		d.Instructions = d.Title + " " + d.Description
 	}
 	if w.rng.IntN(2) == 0 {
 		d.InputSchema = json.RawMessage(fmt.Sprintf(`{"properties":{%q:{"description":%q},%q:{"enum":[%q]}}}`, w.text(2), w.text(6), w.text(1), w.text(1)))

@@ -4,6 +4,16 @@ package search
 // the field has (length). Where tf is 0, length is 0 too.
 type signature [fields]struct{ tf, length uint16 }
 
+// onlySaid reports whether the term is in the instructions and in no other field.
+func (s *signature) onlySaid() bool {
+	for f := range s[:inInstructions] {
+		if s[f].tf > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // append appends s as it stands in [Index.signatures]: for each field in which
 // the term occurs its number, tf and length, the last two in two bytes each, the
 // lower one first.

@@ -150,7 +150,7 @@ func (x *Index) undo(word, spelled []byte) (term uint32, ok bool) {
 		if !known {
 			continue
 		}
-		n := x.heads.at(m).df
+		n := x.heads.at(m).df()
 		if l := x.growth.lexicon; l.says(m) {
 			n = math.MaxInt32
 		} else if n == 0 && !l.has(m) {
@@ -202,7 +202,7 @@ func (x *Index) closest(w []byte, stops bool) (term uint32, ok bool) {
 				if kind == 0 || ok && kind > best {
 					continue
 				}
-				n := x.heads.at(m.term).df
+				n := x.heads.at(m.term).df()
 				if l := x.growth.lexicon; l.stops(m.term) && !stops {
 					continue
 				} else if l.says(m.term) {

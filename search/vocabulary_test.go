@@ -144,7 +144,7 @@ func TestFamily(t *testing.T) {
 	var members []string
 	parts := x.vocabulary.members([]byte("autho"))
 	for _, m := range slices.Concat(parts[:]...) {
-		if line := string(x.vocabulary.text(m.term)); x.heads.at(m.term).df > 0 {
+		if line := string(x.vocabulary.text(m.term)); x.heads.at(m.term).df() > 0 {
 			members = append(members, line)
 			assert.Equal(t, text.Letters([]byte(line)), m.letters)
 		}

@@ -28,7 +28,7 @@ func (l *wordList) read(d *Document) {
 	if d == nil {
 		return
 	}
-	for field, text := range [...]string{inServer: d.Server, inName: d.Name, inTitle: d.Title, inDescription: d.Description, inHints: d.Hints} {
+	for field, text := range [...]string{inServer: d.Server, inName: d.Name, inTitle: d.Title, inDescription: d.Description, inHints: d.Hints, inInstructions: d.Instructions} {
 		l.text = append(l.text[:0], text...)
 		l.add(uint8(field), l.text)
 	}

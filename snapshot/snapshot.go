@@ -101,6 +101,8 @@ type Server struct {
 
 	Resources, Templates, Prompts int // numbers of these
 
+	Instructions Text // what the server says of itself; "" without any, and while they are held back
+
 	Err      string    // why it is down, degraded or unauthorized, in a line; else ""
 	Failures int       // how many attempts to connect have failed in a row
 	Retry    time.Time // when something is tried again, or zero

@@ -53,6 +53,7 @@ func (b *Broker) Capabilities() mcp.ClientCapabilities {
 // Elicit asks the user. It implements the interface of mcp-go's client and that of
 // its sessions in process, as the two other methods do.
 func (b *Broker) Elicit(ctx context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	ctx = withInput(ctx, mcp.MethodElicitationCreate, r.Params)
 	form, err := b.checkElicitation(&r.Params)
 	if err != nil {
 		return nil, err
@@ -225,6 +226,7 @@ func (b *Broker) checkAnswer(answer *mcp.ElicitationResult, form *schema.Validat
 
 // CreateMessage asks for a model's answer.
 func (b *Broker) CreateMessage(ctx context.Context, r mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	ctx = withInput(ctx, mcp.MethodSamplingCreateMessage, r.CreateMessageParams)
 	if _, err := b.measured(r.CreateMessageParams); err != nil {
 		return nil, err
 	}
@@ -263,6 +265,7 @@ func (b *Broker) CreateMessage(ctx context.Context, r mcp.CreateMessageRequest) 
 
 // ListRoots asks for the roots.
 func (b *Broker) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	ctx = withInput(ctx, mcp.MethodListRoots, nil)
 	answer, err := consult(b, ctx, "Roots", func(h ask.Hooks) func(context.Context, ask.Asker) (*mcp.ListRootsResult, error) {
 		if h.Roots == nil {
 			return nil

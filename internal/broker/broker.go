@@ -99,6 +99,7 @@ type call struct {
 	ctx    context.Context // ends with the call
 
 	asked   int    // questions so far; guarded by Broker.mu
+	round   *Round // the questions of its last result that asks for input, or nil; guarded by Broker.mu
 	expects bool   // it will be executed as a task; guarded by Broker.mu
 	task    string // the server's id of the task, or "" while it is not known; guarded by Broker.mu
 }
@@ -340,6 +341,9 @@ func consult[T any](b *Broker, ctx context.Context, what string, choose func(ask
 	}
 	asking, cancel := b.during(ctx, q)
 	defer cancel()
+	if in, ok := InputOf(ctx); ok {
+		asking = context.WithValue(asking, inputKey{}, in)
+	}
 	for _, c := range q.calls {
 		defer hostcode.Hold(c.ctx)()
 	}

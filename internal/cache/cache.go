@@ -37,8 +37,12 @@ type Server struct {
 	Part  string              `json:"part,omitempty"`
 }
 
-// Tools is the key of the list of tools.
-const Tools = "tool"
+// Tools is the key of the list of tools, and Instructions that of the server's instructions,
+// the only element of their list.
+const (
+	Tools        = "tool"
+	Instructions = "instructions"
+)
 
 const (
 	// maxAge is how long a server stays in the store that nobody has listed since.

@@ -97,6 +97,7 @@ type Server struct {
 	Server string     `json:"server"`
 	Tools  int        `json:"tools"`           // deferred, or not listed
 	About  string     `json:"about,omitempty"` // words from their names
+	Gist   string     `json:"gist,omitempty"`  // of the server's instructions
 	Tool   rules.Tool `json:"tool"`            // one of them
 }
 

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -74,4 +75,79 @@ func IsInvisible(r rune) bool {
 		return true // grapheme joiner, Hangul fillers, braille blank
 	}
 	return unicode.In(r, unicode.Co, unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// Lines returns text with its line breaks, each line as [Line] writes it, without empty
+// lines at either end and without more than one between two others.
+func Lines(text string) string {
+	var b strings.Builder
+	gap := false // an empty line was seen since the last other one
+	for line := range strings.Lines(text) {
+		if line = Line(line, len(line)); line == "" {
+			gap = b.Len() > 0
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		if gap {
+			b.WriteByte('\n')
+			gap = false
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// Cut returns text without what is not UTF-8. If that has more than limit bytes, of which
+// there must be at least three, it is cut between characters and ends in an ellipsis.
+func Cut(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "")
+	if len(text) <= limit {
+		return text
+	}
+	n := limit - len("…")
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}
+
+// Gist returns the first sentence of the first paragraph of text, as [Line] writes it. A
+// heading of Markdown is none, unless there is nothing else.
+func Gist(text string, limit int) string {
+	heading := ""
+	var paragraph []string
+	for line := range strings.Lines(text) {
+		line = Line(line, len(line))
+		title := strings.TrimLeft(line, "#")
+		isHeading := title != line && (title == "" || title[0] == ' ')
+		if isHeading && heading == "" {
+			heading = strings.TrimSpace(title)
+		}
+		if !isHeading && strings.Trim(line, "-=*_ ") != "" { // else it is empty, or a rule
+			paragraph = append(paragraph, line)
+		} else if paragraph != nil {
+			break
+		}
+	}
+	return Line(cmp.Or(sentence(strings.Join(paragraph, " ")), heading), limit)
+}
+
+// sentence returns the first sentence of a line. What stands before a letter in lower case
+// ends none: "e.g. issues".
+func sentence(line string) string {
+	for i, r := range line {
+		after := line[i+utf8.RuneLen(r):]
+		switch r {
+		case '。', '！', '？':
+			return line[:len(line)-len(after)]
+		case '.', '!', '?':
+			rest, found := strings.CutPrefix(after, " ")
+			if next, _ := utf8.DecodeRuneInString(rest); found && !unicode.IsLower(next) {
+				return line[:i+1]
+			}
+		}
+	}
+	return line
 }

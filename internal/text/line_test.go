@@ -157,3 +157,35 @@ func FuzzCleanLine(f *testing.F) {
 		require.Greater(t, more+1, limit, "%q was cut to %q", whole, got)
 	})
 }
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", " \n\n": "", "one": "one", "one\r\ntwo\n": "one\ntwo", "\n\n one \n\n\n\ttwo\u200b\n": "one\n\ntwo",
+		"a\u2028b\x00c\n\u200b\nd\xff": "a b c\n\nd",
+	} {
+		assert.Equal(t, want, Lines(text), "%q", text)
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "12345678": "12345678", "123456789": "12345…", "1234é678": "1234…", "\xff12345678": "12345678", "世世世": "世…",
+	} {
+		assert.Equal(t, want, Cut(text, 8), "%q", text)
+		assert.Equal(t, want, Cut(want, 8), "%q", text)
+	}
+}
+
+func TestGist(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "\n#\n---\n": "", "Manages issues. And more.": "Manages issues.", "Is it?  Yes": "Is it?", "Version 1.2 of it! 3": "Version 1.2 of it!",
+		"For e.g. issues and code": "For e.g. issues and code", "one\ntwo. Three": "one two.", "one\n\ntwo.": "one", "管理任务。然后": "管理任务。",
+		"# A title\n\n---\nManages issues.\nMore": "Manages issues.", "## Only this ": "Only this", "# One\n# Two": "One", "#tag is first\n# Title": "#tag is first",
+		"Lists\n# Title": "Lists", "a\u202eb.\u200b C": "ab.", "\xff.": ".", "A very long text of more than thirty characters": "A very long text of more than…",
+	} {
+		assert.Equal(t, want, Gist(text, 30), "%q", text)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A conn is one live connection to a server. dial creates it and open prepares
@@ -38,6 +39,8 @@ type conn struct {
 	broker   *broker.Broker   // takes the server's questions; nil if nobody answers any
 	logLevel mcp.LoggingLevel // least level of log messages to request, or ""
 	protocol string           // the version to speak, or "" for any
+
+	instructions string // how to use the server, as it says; "" if it says nothing
 }
 
 // dial creates a connection to the server and starts the child if there is a
@@ -194,9 +197,11 @@ func (c *conn) open(ctx context.Context) error {
 	var hello mcp.InitializeRequest
 	hello.Params.ClientInfo = mcp.Implementation{Name: "mcphybrid", Version: version()}
 	hello.Params.ProtocolVersion = c.protocol
-	if _, err := c.client.Initialize(ctx, hello); err != nil {
+	said, err := c.client.Initialize(ctx, hello)
+	if err != nil {
 		return fmt.Errorf("initialize: %w", err)
 	}
+	c.instructions = text.Cut(said.Instructions, MaxInstructions)
 	if err := c.speaks(c.protocol); err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (t *inProcessTransport) SendRequest(ctx context.Context, r transport.JSONRP
 	if r.Method != string(mcp.MethodToolsCall) {
 		return t.send(ctx, r, t.handle)
 	}
-	response, err := hostcode.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.handle(ctx, r) })
+	response, err := hostcode.Call("the server", func() (*transport.JSONRPCResponse, error) { return t.handle(ctx, declare(ctx, r)) })
 	t.passed(ctx)
 	return t.check(ctx, r, response, err)
 }

@@ -33,6 +33,10 @@ type Limits struct {
 	Idle      time.Duration // without a call until the connection is closed; 0: never
 }
 
+// MaxInstructions is how many bytes of a server's instructions are kept. More are cut off,
+// with an ellipsis.
+const MaxInstructions = 2 << 10
+
 // maxBackoff is the longest delay before an attempt, unless Reconnect is longer.
 const maxBackoff = time.Minute
 

@@ -57,7 +57,7 @@ func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 			l.elements[kind], l.number, l.bytes = nil, number, bytes
 		}
 	}
-	list.Elements, list.Private, list.Changing = l.elements, l.private, c.changing.Load()
+	list.Elements, list.Instructions, list.Private, list.Changing = l.elements, c.instructions, l.private, c.changing.Load()
 	c.fresh.Store(int64(l.fresh))
 	return list, nil
 }
@@ -97,6 +97,8 @@ type List struct {
 	Failed   [Kinds]error // why a list is missing, or nil; that of Tools is always nil
 	Private  bool         // the server says that it is for those credentials only with which it was asked for
 	Changing bool         // these are not all in the configuration
+
+	Instructions string // how to use the server, as it says; at most MaxInstructions bytes
 }
 
 // A listing collects the raw elements of the results of lists, page by page. mcp-go

@@ -1,9 +1,7 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -162,6 +160,7 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == lists[Tools].method {
 		r = l.ask(r)
 	}
+	r = declare(ctx, r)
 	g.unsolicited.ask()
 	defer g.unsolicited.answered()
 	response, err := hostcode.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
@@ -172,8 +171,14 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 // list to the listing in ctx, and results that have to do with tasks to the taken
 // in ctx. It returns other responses unchanged.
 func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
-	if err != nil || response == nil || response.Error != nil {
+	if err != nil || response == nil {
 		return response, err
+	}
+	if response.Error != nil {
+		if err := missingCapability(response.Error); err != nil {
+			return nil, err
+		}
+		return response, nil
 	}
 	if n := len(response.Result); n > g.maxMessage {
 		return nil, tooLarge(g.maxMessage)
@@ -190,27 +195,10 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 	if r.Method == string(mcp.MethodServerDiscover) {
 		return discovered(r, response, g.preferEarlier), nil
 	}
-	if err := checkInputs(response.Result); err != nil {
+	if err := takeInputs(ctx, response.Result); err != nil {
 		return nil, err
 	}
 	return take(ctx, r, response), nil
-}
-
-// maxInputs is how many questions a result may have that asks for input. mcp-go
-// starts a goroutine for each.
-const maxInputs = 100
-
-func checkInputs(result json.RawMessage) error {
-	if !bytes.Contains(result, []byte("inputRequests")) {
-		return nil
-	}
-	var in struct {
-		Requests map[string]struct{} `json:"inputRequests"`
-	}
-	if _ = json.Unmarshal(result, &in); len(in.Requests) > maxInputs {
-		return fmt.Errorf("it asks for more inputs at once than the limit of %d", maxInputs)
-	}
-	return nil
 }
 
 // sameHost refuses redirects to another host or from https to http. The

@@ -34,6 +34,10 @@ var reasons = []struct {
 }{
 	{errNotBegun, figures.Refused, "shutting down"},
 	{errStopped, figures.Failed, "shutting down"},
+	{errState, figures.Refused, "unknown request state"},
+	{errResponse, figures.Refused, "wrong input response"},
+	{errMirrored, figures.Refused, "bad headers"},
+	{errCapability, figures.Refused, "missing capability"},
 	{mcphybrid.ErrUnknownTool, figures.Refused, "unknown tool"},
 	{mcphybrid.ErrUnknownResource, figures.Refused, "unknown resource or prompt"},
 	{mcphybrid.ErrNotPermitted, figures.Refused, "not permitted"},

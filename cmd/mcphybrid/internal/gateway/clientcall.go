@@ -20,14 +20,15 @@ const maxQueued = 1000
 type clientCall struct {
 	ctx  context.Context // of the request; mcp-go knows the client by it
 	from *conversation
-	sink wire.Sink // nil if notifications can't reach the client
 	book *callBook
+	open *openCall // by which the client is asked, or nil
 
 	mu      sync.Mutex
-	server  string   // that runs the call, or ""
-	tool    string   // that it runs, or ""
-	badly   bool     // the tool answered with an error
-	left    []func() // to be called when no server works on it
+	sink    wire.Sink // nil if notifications can't reach the client
+	server  string    // that runs the call, or ""
+	tool    string    // that it runs, or ""
+	badly   bool      // the tool answered with an error
+	left    []func()  // to be called when no server works on it
 	queue   []notification
 	writing bool       // a goroutine is writing
 	ended   bool       // the queue is closed
@@ -41,11 +42,32 @@ type notification struct {
 
 func (g *gateway) newClientCall(ctx context.Context) *clientCall {
 	v := &clientCall{ctx: ctx, from: g.client(ctx), sink: g.direct, book: g.book}
+	v.idle = sync.NewCond(&v.mu)
+	v.resume(ctx)
+	return v
+}
+
+// resume has notifications go out with the answer to the request of ctx. Over standard
+// output, they always do.
+func (v *clientCall) resume(ctx context.Context) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if w := wire.EventsOf(ctx); w != nil {
 		v.sink = w
 	}
-	v.idle = sync.NewCond(&v.mu)
-	return v
+}
+
+// pause returns when the client has all queued notifications. Until it comes back there is
+// no answer that further ones could go with.
+func (v *clientCall) pause() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for v.writing {
+		v.idle.Wait()
+	}
+	if _, ok := v.sink.(*wire.EventWriter); ok {
+		v.sink = nil
+	}
 }
 
 // reaches notes that a server works on the call from now on. A request that is refused
@@ -109,8 +131,9 @@ func (v *clientCall) write() {
 	for len(v.queue) > 0 {
 		n := v.queue[0]
 		v.queue = v.queue[1:]
+		to := v.sink
 		v.mu.Unlock()
-		v.sink.Notify(n.method, n.params)
+		to.Notify(n.method, n.params)
 		v.mu.Lock()
 	}
 	v.writing = false
@@ -142,10 +165,10 @@ func (v *clientCall) wantsLog(level mcp.LoggingLevel) bool {
 
 type clientCallKey struct{}
 
-// context returns the context for the call of a server. The server gets the
-// client's _meta, and the client gets the progress if it asked for that.
-func (v *clientCall) context(meta *mcp.Meta) context.Context {
-	ctx := context.WithValue(v.ctx, clientCallKey{}, v)
+// with returns ctx for the call of a server. The server gets the client's _meta, and the
+// client gets the progress if it asked for that.
+func (v *clientCall) with(ctx context.Context, meta *mcp.Meta) context.Context {
+	ctx = context.WithValue(ctx, clientCallKey{}, v)
 	if meta == nil {
 		return ctx
 	}

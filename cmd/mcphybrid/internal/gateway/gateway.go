@@ -20,6 +20,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/version"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -54,6 +55,7 @@ type gateway struct {
 	mgr     *mcphybrid.Manager
 	front   *server.MCPServer
 	direct  wire.Sink // the sink of the only client, or nil
+	opened  openCalls
 	book    *callBook
 	figures *figures.Figures
 	follows []*files.Followed
@@ -83,8 +85,8 @@ const defaultWait = 4 * time.Second
 func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.WithDefaults()
 	g := &gateway{
-		opts:    opts,
-		clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]struct{}), book: newCallBook(opts.servers), figures: figures.New(),
+		opts:   opts,
+		opened: openCalls{waiting: make(map[string]*openCall)}, clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]struct{}), book: newCallBook(opts.servers), figures: figures.New(),
 	}
 	g.idle = sync.NewCond(&g.mu)
 	var ready context.CancelFunc
@@ -113,7 +115,7 @@ func newGateway(opts gatewayOptions) *gateway {
 				v.reaches(server)
 			}
 		},
-		Ask: ask.Options{Hooks: g.questions()},
+		Ask: ask.Options{Hooks: g.questions(), MaxAtOnce: maxOpenCalls},
 	})
 	if opts.trust.File != "" {
 		known := files.Follow(g.mgr.Refresh, opts.trust.File)
@@ -203,33 +205,43 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	}
 	tools := []mcp.Tool{}
 	for _, t := range session.Tools() {
-		tools = append(tools, listed(t, g.opts.trust.File != ""))
+		tools = append(tools, listed(t, g.opts.trust.File != "", server.IsModernRequest(ctx)))
 	}
 	return tools
 }
 
 // call runs every call of a tool.
-func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, _ := r.Params.Arguments.(called)
-	err = g.pass(ctx, request{"tools/call", string(name), r.Params.RawArguments, r.Params.Meta}, func(ctx context.Context, c *clientCall) (err error) {
+	q := request{"tools/call", string(name), r.Params.RawArguments, r.Params.Meta}
+	result, asks, err := converse(ctx, g, q, r.Params.MultiRoundTripParams, func(ctx context.Context, c *clientCall) (*mcp.CallToolResult, error) {
 		session, args := c.from.session, r.Params.RawArguments
+		if err := checkMirrored(ctx, r.Header, session, string(name), args); err != nil {
+			return nil, err
+		}
 		args = ownURI(string(name), args)
-		result, err = session.Call(ctx, string(name), args)
+		result, err := session.Call(ctx, string(name), args)
 		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
 			await(ctx, g.all)
 			result, err = session.Call(ctx, string(name), args)
 		}
 		if result != nil {
 			copied := *result
-			copied.Result = fromHere(result.Result)
+			copied.Result, copied.MultiRoundTripResult = fromHere(result.Result), mcp.MultiRoundTripResult{} // the gateway asks for itself
 			if from := c.answeredBy(); from != "" {
 				copied.Content = g.relink(from, result.Content)
 			}
 			result = &copied
 		}
 		c.answered(result != nil && result.IsError)
-		return err
+		return result, err
 	})
+	if asks != nil {
+		return &mcp.CallToolResult{Result: mcp.Result{ResultType: mcp.ResultTypeInputRequired}, MultiRoundTripResult: *asks}, nil
+	}
+	if refused := refusedBy(err); refused != nil {
+		return nil, refused
+	}
 	switch err {
 	case errNotBegun:
 		return mcp.NewToolResultErrorf("%s was not called: %v.", name, err), nil
@@ -277,7 +289,7 @@ func (g *gateway) pass(ctx context.Context, q request, run func(context.Context,
 	g.awaitServers(ctx)
 	c = g.newClientCall(ctx)
 	defer c.end()
-	err = run(c.context(q.meta), c)
+	err = run(c.with(broker.Declare(ctx, g.answerable(ctx, nil)), q.meta), c)
 	if err != nil && g.calls.Err() != nil {
 		return errStopped
 	}
@@ -306,6 +318,7 @@ func (g *gateway) leave() {
 // drain refuses new calls and returns when all running ones have answers. After a
 // grace period it answers with errors. It does not wait for clients that don't read.
 func (g *gateway) drain() {
+	g.opened.close()
 	late := time.AfterFunc(g.opts.grace, g.endCalls)
 	defer late.Stop()
 	giveUp := time.AfterFunc(g.opts.grace+endGrace, func() {
@@ -326,7 +339,9 @@ func (g *gateway) drain() {
 // close ends all servers.
 func (g *gateway) close() {
 	g.endCalls()
+	g.opened.close()
 	g.abandon()
 	_ = g.mgr.Close() // the error of a server that we end is of no interest
 	g.started.Wait()
+	g.opened.running.Wait()
 }

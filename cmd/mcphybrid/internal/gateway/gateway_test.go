@@ -146,8 +146,8 @@ func TestListedSchemasArePruned(t *testing.T) {
 	tool := mcp.NewToolWithRawSchema("a", "A.", json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"x":{"$ref":"#/$defs/X"}},"$defs":{"X":{},"Y":{}}}`))
 	tool.Title, tool.Annotations.ReadOnlyHint, tool.Icons = "The A", mcp.ToBoolPtr(true), []mcp.Icon{{Src: "data:,"}}
 	require.NoError(t, m.AddTools("s", server.ServerTool{Tool: tool}))
-	got := listed(m.InlineTools()[0], false)
-	assert.JSONEq(t, `{"type":"object","properties":{"x":{"$ref":"#/$defs/X"}},"$defs":{"X":{}}}`, string(got.RawInputSchema))
+	got := listed(m.InlineTools()[0], false, false)
+	assert.JSONEq(t, `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"x":{"$ref":"#/$defs/X"}},"$defs":{"X":{}}}`, string(got.RawInputSchema))
 	assert.Equal(t, tool.Title, got.Title)
 	assert.Equal(t, tool.Icons, got.Icons)
 	assert.True(t, *got.Annotations.ReadOnlyHint)

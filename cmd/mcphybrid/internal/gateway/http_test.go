@@ -45,7 +45,7 @@ func post(t *testing.T, url, message string, headers map[string]string) (status 
 func TestWhoMayCall(t *testing.T) {
 	t.Setenv(tokens.Variable, "right")
 	_, url, _ := startHTTP(t, gatewayOptions{}, web.Options{Origins: []string{"https://page.example"}})
-	right := "Bearer right"
+	right, own := "Bearer right", strings.TrimSuffix(url, web.Endpoint)
 	for _, test := range []struct {
 		name    string
 		headers map[string]string
@@ -63,6 +63,12 @@ func TestWhoMayCall(t *testing.T) {
 		{"a page that may, without token", map[string]string{"Origin": "https://page.example"}, http.StatusUnauthorized},
 		{"another page", map[string]string{"Authorization": right, "Origin": "https://evil.example"}, http.StatusForbidden},
 		{"a page of this machine", map[string]string{"Authorization": right, "Origin": "http://localhost:3000"}, http.StatusForbidden},
+		{"our own page", map[string]string{"Authorization": right, "Origin": own}, http.StatusOK},
+		{"our own page, without token", map[string]string{"Origin": own}, http.StatusUnauthorized},
+		{"our own page under a name that leads here", map[string]string{"Authorization": right, "Origin": own, "Host": "evil.example"}, http.StatusForbidden},
+		{"a page at our address with TLS", map[string]string{"Authorization": right, "Origin": strings.Replace(own, "http:", "https:", 1)}, http.StatusForbidden},
+		{"a page at another port", map[string]string{"Authorization": right, "Origin": own + "0"}, http.StatusForbidden},
+		{"a page at another name of this machine", map[string]string{"Authorization": right, "Origin": strings.Replace(own, "127.0.0.1", "localhost", 1)}, http.StatusForbidden},
 		{"a page of nobody", map[string]string{"Authorization": right, "Origin": "null"}, http.StatusForbidden},
 		{"a name that leads here", map[string]string{"Authorization": right, "Host": "evil.example"}, http.StatusForbidden},
 	} {

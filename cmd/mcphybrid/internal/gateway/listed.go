@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
+	"regexp"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
@@ -15,8 +17,9 @@ const alwaysLoad = "anthropic/alwaysLoad"
 // refuse the whole list if one schema does not say that it describes an object,
 // so such a schema is changed to say it. If wary, it leaves out what could
 // change unseen: icons, and _meta except whether to load the tool always and what it
-// says of apps.
-func listed(t mcphybrid.Tool, wary bool) mcp.Tool {
+// says of apps. If modern, the client knows protocol 2026-07-28, where results may be other
+// than objects.
+func listed(t mcphybrid.Tool, wary, modern bool) mcp.Tool {
 	tool := mcp.Tool{Name: t.Name(), Description: t.Description(), RawInputSchema: objectSchema(t.InputSchema())}
 	if hinted, ok := t.(interface{ Annotations() mcp.ToolAnnotation }); ok {
 		tool.Annotations = hinted.Annotations()
@@ -27,10 +30,11 @@ func listed(t mcphybrid.Tool, wary bool) mcp.Tool {
 		return tool
 	}
 	tool.Title = b.Title()
-	if output := b.OutputSchema(); output != nil && isObjectSchema(output) {
+	if output := b.OutputSchema(); output != nil && (modern || isObjectSchema(output)) {
 		tool.RawOutputSchema = output
 	}
 	var more struct {
+		Input json.RawMessage `json:"inputSchema"`
 		Meta  json.RawMessage `json:"_meta"`
 		Icons json.RawMessage `json:"icons"`
 	}
@@ -39,6 +43,7 @@ func listed(t mcphybrid.Tool, wary bool) mcp.Tool {
 	if json.Unmarshal(more.Meta, &meta) != nil {
 		meta = nil
 	}
+	tool.RawInputSchema = withDraft(tool.RawInputSchema, more.Input)
 	if wary {
 		known := make(map[string]any)
 		if meta[alwaysLoad] == true {
@@ -79,4 +84,24 @@ func objectSchema(schema json.RawMessage) json.RawMessage {
 		return schema
 	}
 	return changed
+}
+
+// draft matches the names of the published drafts of JSON Schema. Another could say anything.
+var draft = regexp.MustCompile(`^https?://json-schema\.org/(draft/2020-12|draft/2019-09|draft-07|draft-06|draft-04)/schema#?$`)
+
+// withDraft returns a schema with the draft that its server names: models have no use for
+// it, but validators do.
+func withDraft(schema, written json.RawMessage) json.RawMessage {
+	var names struct {
+		Draft string `json:"$schema"`
+	}
+	rest, ok := bytes.CutPrefix(bytes.TrimSpace(schema), []byte("{"))
+	if json.Unmarshal(written, &names) != nil || !draft.MatchString(names.Draft) || !ok || bytes.Contains(schema, []byte(`"$schema"`)) {
+		return schema
+	}
+	begin := `{"$schema":"` + names.Draft + `"`
+	if !bytes.HasPrefix(bytes.TrimSpace(rest), []byte("}")) {
+		begin += ","
+	}
+	return append([]byte(begin), rest...)
 }

@@ -11,16 +11,18 @@ import (
 )
 
 // A callBook knows whom a server has worked for. A server's log message does not say whose
-// call it is about, and may come long after that call. So it belongs to a client only if
-// the server has never worked for another, as long as the gateway runs.
+// call it is about, and may come long after that call. So it belongs to somebody only if
+// the server has never worked for another, as long as the gateway runs: to a client or, with
+// a token for each client, to who has that token, in whatever session.
 type callBook struct {
 	mu      sync.Mutex
 	callers map[string]*callers // by the name of a server
 }
 
-// callers are the clients that a server has worked for.
+// callers are whom a server has worked for.
 type callers struct {
-	only    *conversation // or nil
+	only    any           // the one, or nil
+	last    *conversation // of it, that called last, or nil if that is gone
 	calls   []*clientCall // of it, that run
 	several bool          // or one that is gone
 }
@@ -33,6 +35,15 @@ func newCallBook(servers []mcphybrid.ServerConfig) *callBook {
 	return b
 }
 
+// principal returns to whom the log messages about a client's calls belong: to who has its
+// token, if that has a name, else to the client alone.
+func principal(c *conversation) any {
+	if c.of != nil && c.of.Name != "" {
+		return c.of
+	}
+	return c
+}
+
 // begin notes that a server works on a call until the returned function is called.
 func (b *callBook) begin(server string, v *clientCall) (end func()) {
 	b.mu.Lock()
@@ -41,11 +52,12 @@ func (b *callBook) begin(server string, v *clientCall) (end func()) {
 	if at == nil {
 		return func() {}
 	}
-	if at.several = at.several || at.only != nil && at.only != v.from; at.several {
-		at.only, at.calls = nil, nil
+	who := principal(v.from)
+	if at.several = at.several || at.only != nil && at.only != who; at.several {
+		at.only, at.last, at.calls = nil, nil, nil
 		return func() {}
 	}
-	at.only, at.calls = v.from, append(at.calls, v)
+	at.only, at.last, at.calls = who, v.from, append(at.calls, v)
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -66,24 +78,30 @@ func (b *callBook) gone(c *conversation) {
 }
 
 func (at *callers) forget(c *conversation) {
-	if at.only == c {
+	if at.only == any(c) {
 		at.only, at.calls, at.several = nil, nil, true
+	}
+	at.calls = slices.DeleteFunc(at.calls, func(v *clientCall) bool { return v.from == c })
+	if at.last == c {
+		at.last = nil
 	}
 }
 
-// addressee returns the client that a message of a server belongs to, and one of its calls
-// that the server works on. Each is nil if there is none.
-func (b *callBook) addressee(server string) (c *conversation, v *clientCall) {
+// addressees returns the calls that a message of a server may be about, one of each client.
+// If there are none, it returns the client that it goes to, or nil.
+func (b *callBook) addressees(server string) (calls []*clientCall, c *conversation) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := b.callers[server]
 	if at == nil {
 		return nil, nil
 	}
-	if len(at.calls) > 0 {
-		v = at.calls[0]
+	for _, v := range at.calls {
+		if !slices.ContainsFunc(calls, func(other *clientCall) bool { return other.from == v.from }) {
+			calls = append(calls, v)
+		}
 	}
-	return at.only, v
+	return calls, at.last
 }
 
 // attribute is a middleware that records which client a server works for.
@@ -97,17 +115,17 @@ func (g *gateway) attribute(next mcphybrid.Handler) mcphybrid.Handler {
 	}
 }
 
-// hear passes a server's log message to the client that it belongs to, if the client wants
-// it. What belongs to no client is dropped: it could hold what only one of them may see.
+// hear passes a server's log message to those that it belongs to, if they want it. What
+// belongs to nobody is dropped: it could hold what only one of them may see.
 func (g *gateway) hear(from string, n mcp.JSONRPCNotification) {
 	if n.Method != string(mcp.MethodNotificationMessage) {
 		return
 	}
-	to, v := g.book.addressee(from)
-	if to == nil && g.direct != nil { // over standard input there is one client
+	calls, to := g.book.addressees(from)
+	if to == nil && len(calls) == 0 && g.direct != nil { // over standard input there is one client
 		to = g.known(stdioID)
 	}
-	if to == nil || !to.Begun() {
+	if to == nil && len(calls) == 0 {
 		return
 	}
 	data, err := json.Marshal(n.Params.AdditionalFields)
@@ -119,9 +137,12 @@ func (g *gateway) hear(from string, n mcp.JSONRPCNotification) {
 	if m.Params.Logger == "" {
 		m.Params.Logger = from
 	}
-	if v == nil {
+	for _, v := range calls {
+		if v.from.Begun() && v.wantsLog(m.Params.Level) {
+			v.tell(n.Method, m.Params)
+		}
+	}
+	if len(calls) == 0 && to.Begun() {
 		_ = g.front.SendLogMessageToSpecificClient(to.id, m)
-	} else if v.wantsLog(m.Params.Level) {
-		v.tell(n.Method, m.Params)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
@@ -130,6 +131,70 @@ func TestLoggingOfOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With a token for each client, the sessions of a token are one client's: it gets a
+// server's messages until another token's holder calls, whichever session ends meanwhile.
+func TestLoggingOfOneHolder(t *testing.T) {
+	g, url, _ := startHTTP(t, gatewayOptions{servers: kitchenAndVault()}, web.Options{TokenFile: writeSecret(t, guestAndOwner)})
+	open := func(token string) (*client.Client, <-chan mcp.JSONRPCNotification) {
+		c, told := connect(t, overHTTP(url, bearing(token), transport.WithContinuousListening()), token, generations["legacy"]...)
+		setLevel(t, c, mcp.LoggingLevelDebug)
+		return c, told
+	}
+	one, toldOne := open("for-owner")
+	two, toldTwo := open("for-owner")
+	guest, toldGuest := open("for-guest")
+	say(t, one, "mcp_kitchen__link", nil)
+	say(t, two, "mcp_kitchen__link", nil)
+	serverLogs(g, "kitchen", "for two")
+	assert.Equal(t, []any{"for two"}, heard(t, g, two, toldTwo))
+	assert.Empty(t, heard(t, g, one, toldOne))
+	require.NoError(t, two.Close())
+	say(t, one, "mcp_kitchen__link", nil)
+	serverLogs(g, "kitchen", "for one")
+	assert.Equal(t, []any{"for one"}, heard(t, g, one, toldOne))
+	say(t, guest, "mcp_kitchen__link", nil)
+	say(t, one, "mcp_kitchen__link", nil)
+	serverLogs(g, "kitchen", "for nobody")
+	assert.Empty(t, heard(t, g, one, toldOne))
+	assert.Empty(t, heard(t, g, guest, toldGuest))
+}
+
+// A message goes to each client that waits for the server, once, and to no other of the
+// holder's.
+func TestLoggingOfRunningCalls(t *testing.T) {
+	holder := &tokens.Holder{Name: "ana"}
+	b := newCallBook([]mcphybrid.ServerConfig{{Name: "s"}})
+	var clients []*conversation
+	var calls []*clientCall
+	var ends []func()
+	for i := range 3 {
+		c := &conversation{id: fmt.Sprint(i), of: holder}
+		clients = append(clients, c)
+		for range 2 {
+			v := &clientCall{from: c}
+			calls, ends = append(calls, v), append(ends, b.begin("s", v))
+		}
+	}
+	ends[0]()
+	got, _ := b.addressees("s")
+	assert.Equal(t, []*clientCall{calls[1], calls[2], calls[4]}, got)
+	b.gone(clients[1])
+	for _, end := range ends {
+		end()
+	}
+	got, last := b.addressees("s")
+	assert.Empty(t, got)
+	assert.Same(t, clients[2], last)
+	b.gone(clients[2])
+	got, last = b.addressees("s")
+	assert.Empty(t, got)
+	assert.Nil(t, last)
+	b.begin("s", &clientCall{from: &conversation{id: "x", of: &tokens.Holder{}}})()
+	got, last = b.addressees("s")
+	assert.Empty(t, got)
+	assert.Nil(t, last, "a token without a name is perhaps of several")
 }
 
 // What a client reads, gets or has completed reaches the server that has it, by whatever

@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	var from servers.Sources
 	from.AddFlags(flags)
 	follow := flags.String("follow", "", "the `names` of clients, with commas between, that list the tools again when told to; * for all")
-	asks := flags.Bool("ask", false, "let servers ask clients, of a protocol before 2026-07-28, for values, pages, a model's answer and roots")
+	asks := flags.Bool("ask", false, "let servers ask clients for values, pages, a model's answer and roots")
 	cache := flags.String("cache", "", "keep the servers' lists in this `file`, and start from it; off for none. By default, it is in the user's cache folder")
 	level := flags.String("log-level", string(mcp.LoggingLevelInfo), "the least `level` of log messages that servers are asked for")
 	wait := flags.Duration("wait", defaultWait, "how long after the start a client waits for servers before it is answered without them; it is told when they come")

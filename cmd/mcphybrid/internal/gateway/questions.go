@@ -18,30 +18,67 @@ func (g *gateway) questions() ask.Hooks {
 	}
 	return ask.Hooks{
 		Elicit: func(ctx context.Context, from ask.Asker, p mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
-			if g.capabilities(ctx).Elicitation == nil {
-				return nil, ask.ErrDeclined
+			o := openCallOf(ctx)
+			can := g.answerable(ctx, o).Elicitation
+			if can == nil || o != nil && p.Mode == mcp.ElicitationModeURL && can.URL == nil {
+				return nil, g.declined(ctx, o)
 			}
 			p.Meta, p.Message = nil, from.Server+" asks: "+p.Message // to the client, the gateway is the server
+			if o != nil {
+				answer, err := g.opened.ask(ctx, o, mcp.NewElicitationInputRequest(p))
+				return answer.Elicitation, err
+			}
 			return ours(g.front.RequestElicitation(ctx, mcp.ElicitationRequest{Params: p}))
 		},
 		Sample: func(ctx context.Context, _ ask.Asker, p mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-			if g.capabilities(ctx).Sampling == nil {
-				return nil, ask.ErrDeclined
+			o := openCallOf(ctx)
+			if g.answerable(ctx, o).Sampling == nil {
+				return nil, g.declined(ctx, o)
+			}
+			if o != nil {
+				answer, err := g.opened.ask(ctx, o, mcp.NewSamplingInputRequest(p))
+				return answer.Sampling, err
 			}
 			//lint:ignore SA1019 clients before 2026-07-28 have it
 			return ours(g.front.RequestSampling(ctx, mcp.CreateMessageRequest{CreateMessageParams: p}))
 		},
 		Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
-			if g.capabilities(ctx).Roots == nil {
-				return nil, ask.ErrDeclined
+			o := openCallOf(ctx)
+			if g.answerable(ctx, o).Roots == nil {
+				return nil, g.declined(ctx, o)
 			}
-			r, err := ours(g.front.RequestRoots(ctx, mcp.ListRootsRequest{}))
+			var r *mcp.ListRootsResult
+			var err error
+			if o != nil {
+				var answer mcp.InputResponse
+				answer, err = g.opened.ask(ctx, o, mcp.NewRootsInputRequest())
+				r = answer.Roots
+			} else {
+				r, err = ours(g.front.RequestRoots(ctx, mcp.ListRootsRequest{}))
+			}
 			if err != nil {
 				return nil, err
 			}
 			return r.Roots, nil
 		},
 	}
+}
+
+// openCallOf returns the call that caused a question, if its client is asked by answers.
+func openCallOf(ctx context.Context) *openCall {
+	v, ok := ctx.Value(clientCallKey{}).(*clientCall)
+	if !ok {
+		return nil
+	}
+	return v.open
+}
+
+// declined returns the error for a question that the client can't answer. o may be nil.
+func (g *gateway) declined(ctx context.Context, o *openCall) error {
+	if o != nil {
+		g.opened.skip(ctx, o)
+	}
+	return ask.ErrDeclined
 }
 
 // errNoAnswer says that a client gave none. Its own error may quote secrets, and errors are
@@ -61,14 +98,25 @@ func ours[T any](answer *T, err error) (*T, error) {
 	return nil, errNoAnswer
 }
 
-// capabilities returns what the client of a request can do. Before it is ready, it is asked
-// nothing. Since 2026-07-28, a server can't ask while it answers a request, so such a client
-// can do nothing.
+// answerable returns what the client of a request can be asked. Since 2026-07-28 that is
+// nothing, but about an open call.
+func (g *gateway) answerable(ctx context.Context, o *openCall) mcp.ClientCapabilities {
+	if o == nil && server.IsModernRequest(ctx) {
+		return mcp.ClientCapabilities{}
+	}
+	return g.capabilities(ctx)
+}
+
+// capabilities returns what the client of a request can do. Since 2026-07-28, the request
+// says it. Before, a client is asked nothing until it is ready.
 func (g *gateway) capabilities(ctx context.Context) (c mcp.ClientCapabilities) {
-	if from := g.of(ctx); from == nil || !from.Begun() {
+	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
+		if info.ClientCapabilities != nil {
+			c = *info.ClientCapabilities
+		}
 		return c
 	}
-	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
+	if from := g.of(ctx); from == nil || !from.Begun() {
 		return c
 	}
 	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {

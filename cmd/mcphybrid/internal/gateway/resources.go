@@ -98,7 +98,7 @@ func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents
 		}
 		return err
 	})
-	return contents, refusal(name, err)
+	return contents, notFound(ctx, name, refusal(name, err))
 }
 
 // refusal returns the error of a request, as the client gets it that asked for a URI. If
@@ -120,28 +120,34 @@ func promptNamed(s *mcphybrid.Session, name string) (mcphybrid.Prompt, error) {
 	return mcphybrid.Prompt{}, &mcphybrid.UnknownResourceError{ID: name}
 }
 
-func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
+func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	name := r.Params.Arguments[nameKey]
 	delete(r.Params.Arguments, nameKey)
-	err = g.pass(ctx, request{"prompts/get", name, r.Params.Arguments, r.Params.Meta}, func(ctx context.Context, c *clientCall) error {
+	q := request{"prompts/get", name, r.Params.Arguments, r.Params.Meta}
+	result, asks, err := converse(ctx, g, q, r.Params.MultiRoundTripParams, func(ctx context.Context, c *clientCall) (*mcp.GetPromptResult, error) {
 		p, err := promptNamed(c.from.session, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		got, err := c.from.session.GetPrompt(ctx, p.Server, p.Name, r.Params.Arguments)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		copied := *got
-		copied.Result = fromHere(got.Result)
+		copied.Result, copied.MultiRoundTripResult = fromHere(got.Result), mcp.MultiRoundTripResult{}
 		copied.Messages = make([]mcp.PromptMessage, len(got.Messages))
 		for i, m := range got.Messages {
 			m.Content = g.relink(p.Server, []mcp.Content{m.Content})[0]
 			copied.Messages[i] = m
 		}
-		result = &copied
-		return nil
+		return &copied, nil
 	})
+	if asks != nil {
+		return &mcp.GetPromptResult{Result: mcp.Result{ResultType: mcp.ResultTypeInputRequired}, MultiRoundTripResult: *asks}, nil
+	}
+	if refused := refusedBy(err); refused != nil {
+		return nil, refused
+	}
 	return result, err
 }
 

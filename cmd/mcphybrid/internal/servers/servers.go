@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/files"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/mcphybrid/mcphybrid/store"
 )
@@ -32,7 +33,7 @@ func (f *File) AddFlags(flags *flag.FlagSet, usage string) {
 
 // Load reads a file in the dialect of f.
 func (f *File) Load(path string) (*config.File, error) {
-	return config.Load(path, &config.Options{Dialect: f.Dialect})
+	return files.LoadServers(path, &config.Options{Dialect: f.Dialect})
 }
 
 // Options returns those of a Manager that tries each server once.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/files"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -24,7 +25,7 @@ func (s *Sources) AddFlags(flags *flag.FlagSet) {
 
 // Load reads the configuration. Problems with single servers are logged.
 func (s *Sources) Load(log *slog.Logger) (*config.File, error) {
-	cfg, err := config.Load(s.Config, &config.Options{Dialect: s.Dialect})
+	cfg, err := files.LoadServers(s.Config, &config.Options{Dialect: s.Dialect})
 	if err != nil {
 		if len(cfg.Servers) == 0 {
 			return cfg, err

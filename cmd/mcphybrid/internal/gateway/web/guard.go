@@ -13,12 +13,12 @@ import (
 )
 
 // guard admits only requests with a token, and web pages only from the
-// permitted origins: a page in a browser can reach this machine too. It refuses others
-// before they have sent more than a header.
+// permitted origins and our own: a page in a browser can reach this machine too. It refuses
+// others before they have sent more than a header.
 func (w *Site) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
-		if origin != "" && !slices.Contains(w.Origins, origin) {
+		if origin != "" && origin != w.own && !slices.Contains(w.Origins, origin) {
 			refuse(out, r, http.StatusForbidden, "this origin may not call: see -origin", limits.SmallMessage)
 			return
 		}

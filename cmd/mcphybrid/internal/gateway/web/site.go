@@ -93,6 +93,7 @@ type Site struct {
 	listener *net.TCPListener
 	secure   *certificate // nil without TLS
 	hosts    []string
+	own      string // the origin of pages at our address, if that is of loopback; or ""
 	debug    bool
 	metrics  bool
 
@@ -135,6 +136,9 @@ func Listen(address string, opts Options) (*Site, error) {
 		return nil, err
 	}
 	w.listener = listener.(*net.TCPListener)
+	if own := w.listener.Addr().String(); w.listener.Addr().(*net.TCPAddr).IP.IsLoopback() {
+		w.own = w.scheme() + own
+	}
 	return w, nil
 }
 
@@ -155,12 +159,13 @@ func (w *Site) readFiles(opts Options) (err error) {
 }
 
 // URL returns the address of the [Endpoint].
-func (w *Site) URL() string {
-	scheme := "http://"
+func (w *Site) URL() string { return w.scheme() + w.listener.Addr().String() + Endpoint }
+
+func (w *Site) scheme() string {
 	if w.secure != nil {
-		scheme = "https://"
+		return "https://"
 	}
-	return scheme + w.listener.Addr().String() + Endpoint
+	return "http://"
 }
 
 func isLoopback(host string) bool {

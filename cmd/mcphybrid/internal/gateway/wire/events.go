@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -25,6 +26,7 @@ type EventWriter struct {
 	leave   func()   // ends that, or nil
 
 	mu     sync.Mutex
+	status int  // of an answer that is not there yet, which may change it; or 0
 	begun  bool // the header is sent
 	stream bool // the answer is a stream of events
 	over   bool // the answer is complete
@@ -57,7 +59,9 @@ func (w *EventWriter) Header() http.Header { return w.header }
 func (w *EventWriter) WriteHeader(status int) {
 	w.settle()
 	w.mu.Lock()
-	w.beginLocked(status)
+	if w.status = status; w.header.Get("Content-Type") != "application/json" {
+		w.beginLocked()
+	}
 	open := w.stays && w.stream
 	w.mu.Unlock()
 	if open && w.leave == nil {
@@ -86,10 +90,13 @@ func (w *EventWriter) end() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.status != 0 { // an answer without a body
+		w.beginLocked()
+	}
 	w.over = true
 }
 
-func (w *EventWriter) beginLocked(status int) {
+func (w *EventWriter) beginLocked() {
 	if w.begun {
 		return
 	}
@@ -101,7 +108,7 @@ func (w *EventWriter) beginLocked(status int) {
 	if w.stream {
 		w.ResponseWriter.Header().Set(unbuffered, "no")
 	}
-	w.ResponseWriter.WriteHeader(status)
+	w.ResponseWriter.WriteHeader(cmp.Or(w.status, http.StatusOK))
 }
 
 // Write writes mcp-go's output: an event, or an answer, which becomes an event
@@ -110,13 +117,19 @@ func (w *EventWriter) Write(p []byte) (int, error) {
 	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.beginLocked(http.StatusOK)
-	w.extendLocked()
-	if !w.stream || w.header.Get("Content-Type") == eventStream {
-		return w.ResponseWriter.Write(p)
+	answer, refusal := unmarked(p)
+	if refusal != nil {
+		w.status = refusal.status(w.status)
 	}
-	err := w.eventLocked(p)
-	w.over = true // nothing follows the answer
+	w.beginLocked()
+	w.extendLocked()
+	var err error
+	if !w.stream || w.header.Get("Content-Type") == eventStream {
+		_, err = w.ResponseWriter.Write(answer)
+	} else {
+		err = w.eventLocked(answer)
+		w.over = true // nothing follows the answer
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -127,6 +140,9 @@ func (w *EventWriter) Write(p []byte) (int, error) {
 func (w *EventWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.status != 0 {
+		w.beginLocked()
+	}
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 

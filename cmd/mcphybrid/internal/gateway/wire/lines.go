@@ -85,11 +85,15 @@ func NewLineWriter(w io.WriteCloser, unread func()) *LineWriter {
 func (l *LineWriter) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, err := l.w.Write(line)
-	if err != nil && l.unread != nil {
+	out, _ := unmarked(line)
+	_, err := l.w.Write(out)
+	if err == nil {
+		return len(line), nil
+	}
+	if l.unread != nil {
 		l.unread()
 	}
-	return n, err
+	return 0, err
 }
 
 // Close ends a waiting Write.

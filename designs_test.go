@@ -34,9 +34,9 @@ func testsIn(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// CONFORMANCE.md has each row once and in order, and each row names tests that
+// DESIGNS.md has each row once and in order, and each row names tests that
 // exist. A test that is named after a row stands in that row.
-func TestConformance(t *testing.T) {
+func TestDesigns(t *testing.T) {
 	t.Parallel()
 	var want, got []string
 	for group, n := range map[string]int{"A": 16, "B": 7, "C": 7, "D": 10, "E": 6, "F": 10} {
@@ -48,7 +48,7 @@ func TestConformance(t *testing.T) {
 		want = append(want, fmt.Sprintf("G%02d", row))
 	}
 	slices.Sort(want)
-	doc, err := os.ReadFile("CONFORMANCE.md")
+	doc, err := os.ReadFile("DESIGNS.md")
 	require.NoError(t, err)
 	folders := make(map[string][]string)
 	rowOf := regexp.MustCompile(`^TestSpec([A-G][0-9]+)`)

@@ -1,0 +1,65 @@
+package broker
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A hook learns which question of a result it answers. Equal ones have a name each, and
+// what the server asks besides has none.
+func TestInputsHaveNames(t *testing.T) {
+	var got []string
+	b := New(Config{Options: ask.Options{MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 1000, Timeout: 1e12, Hooks: ask.Hooks{
+		Sample: func(ctx context.Context, _ ask.Asker, p mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			in, ok := InputOf(ctx)
+			if got = append(got, in.Name); ok {
+				assert.Equal(t, 4, in.Round.Questions)
+			}
+			return nil, ask.ErrDeclined
+		},
+		Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
+			in, _ := InputOf(ctx)
+			got = append(got, in.Name)
+			return nil, nil
+		},
+	}}})
+	t.Cleanup(b.Close)
+	ctx, end := b.Begin(t.Context(), "tool")
+	defer end(true)
+	question := func(text string) mcp.CreateMessageParams {
+		return mcp.CreateMessageParams{MaxTokens: 1, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewTextContent(text)}}}
+	}
+	SetInputs(ctx, mcp.InputRequests{
+		"one": mcp.NewSamplingInputRequest(question("1")), "two": mcp.NewSamplingInputRequest(question("2")),
+		"three": mcp.NewSamplingInputRequest(question("1")), "roots": mcp.NewRootsInputRequest(),
+	})
+	for _, text := range []string{"2", "1", "1", "1", "4"} {
+		_, err := b.CreateMessage(ctx, mcp.CreateMessageRequest{CreateMessageParams: question(text)})
+		require.ErrorIs(t, err, ask.ErrDeclined)
+	}
+	_, err := b.ListRoots(ctx, mcp.ListRootsRequest{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"two", "one", "three", "", "", "roots"}, got)
+	SetInputs(t.Context(), nil) // of no call
+}
+
+// A request declares what the client can do and its caller can answer.
+func TestBoth(t *testing.T) {
+	url := &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}
+	has := mcp.ClientCapabilities{Elicitation: url, Sampling: &mcp.SamplingCapability{}}
+	assert.Equal(t, mcp.ClientCapabilities{}, Both(has, mcp.ClientCapabilities{}))
+	assert.Equal(t, mcp.ClientCapabilities{}, Both(mcp.ClientCapabilities{}, has))
+	assert.Equal(t, has, Both(has, has))
+	form := &mcp.ElicitationCapability{Form: &struct{}{}}
+	assert.Equal(t, mcp.ClientCapabilities{Elicitation: form}, Both(has, mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}))
+	_, ok := Declared(t.Context())
+	assert.False(t, ok)
+	can, ok := Declared(Declare(t.Context(), has))
+	assert.True(t, ok)
+	assert.Equal(t, has, can)
+}
