@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var formats = []provider.Format{provider.MCP, provider.OpenAIChat, provider.OpenAIResponses, provider.Anthropic, provider.Gemini}
+var formats = []provider.Format{provider.MCP, provider.OpenAIChat, provider.OpenAIResponses, provider.Anthropic, provider.Gemini, provider.Bedrock}
 
 // trickyDefinitions are definitions that servers send and that some provider
 // refuses.
@@ -275,10 +275,11 @@ func exportedSchema(t testing.TB, f provider.Format, exported json.RawMessage) j
 		Parameters           json.RawMessage
 		InputSchema          json.RawMessage `json:"input_schema"`
 		ParametersJSONSchema json.RawMessage `json:"parametersJsonSchema"`
+		ToolSpec             struct{ InputSchema struct{ JSON json.RawMessage } }
 	}
 	require.NoError(t, json.Unmarshal(exported, &e))
 	return map[provider.Format]json.RawMessage{
-		provider.OpenAIChat: e.Function.Parameters, provider.OpenAIResponses: e.Parameters, provider.Anthropic: e.InputSchema, provider.Gemini: e.ParametersJSONSchema,
+		provider.OpenAIChat: e.Function.Parameters, provider.OpenAIResponses: e.Parameters, provider.Anthropic: e.InputSchema, provider.Gemini: e.ParametersJSONSchema, provider.Bedrock: e.ToolSpec.InputSchema.JSON,
 	}[f]
 }
 
@@ -297,6 +298,7 @@ func checkExport(f provider.Format, exported json.RawMessage) error {
 		provider.OpenAIResponses: {"description name output_schema parameters strict type", "parameters", `^[a-zA-Z0-9_-]{1,64}$`},
 		provider.Anthropic:       {"description input_examples input_schema name", "input_schema", `^[a-zA-Z0-9_-]{1,128}$`},
 		provider.Gemini:          {"description name parametersJsonSchema", "parametersJsonSchema", `^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`},
+		provider.Bedrock:         {"description inputSchema name", "json", `^[a-zA-Z0-9_-]{1,64}$`},
 	}[f]
 	if f == provider.MCP {
 		_, ok := e["inputSchema"].(map[string]any)
@@ -310,6 +312,12 @@ func checkExport(f provider.Format, exported json.RawMessage) error {
 			return fmt.Errorf("not a function")
 		}
 		e, _ = e["function"].(map[string]any)
+	}
+	if f == provider.Bedrock {
+		if len(e) != 1 {
+			return fmt.Errorf("not only a toolSpec")
+		}
+		e, _ = e["toolSpec"].(map[string]any)
 	}
 	if f == provider.OpenAIResponses && (e["type"] != "function" || e["strict"] == nil) {
 		return fmt.Errorf("not a function that is or is not strict")
@@ -335,6 +343,12 @@ func checkExport(f provider.Format, exported json.RawMessage) error {
 	}
 	if d, ok := e["description"]; ok && d == "" {
 		return fmt.Errorf("an empty description")
+	}
+	if f == provider.Bedrock {
+		e, _ = e["inputSchema"].(map[string]any)
+		if len(e) != 1 {
+			return fmt.Errorf("not only json: %v", e)
+		}
 	}
 	if schema, _ := e[want.schema].(map[string]any); schema["type"] != "object" {
 		return fmt.Errorf("the schema is not of type object")

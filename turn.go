@@ -84,6 +84,7 @@ type Insert struct {
 // with that mark is a copy. The API takes four marks: each in a message of the host's takes
 // the place of one of these. Messages of the role system stand behind those of the user,
 // before an answer or at the end, and those that meet there are one: it refuses all else.
+// For Bedrock, messages of one role that follow each other are one.
 func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 	return t.form.Body(system+t.System, t.Tools, t.first, messages)
 }

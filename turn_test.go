@@ -58,6 +58,7 @@ var providers = []struct {
 	{provider.OpenAIResponses, "gpt-5", ByBridge},
 	{provider.OpenAIChat, "gpt-5.6", ByBridge},
 	{provider.Gemini, "gemini-3-pro", ByBridge},
+	{provider.Bedrock, "us.anthropic.claude-opus-4-8-20260528-v1:0", ByBridge},
 	{provider.MCP, "", ByBridge},
 }
 
@@ -200,6 +201,9 @@ func (d *dialogue) restore(at int) {
 // request sends what a host would send.
 func (d *dialogue) request() {
 	user := json.RawMessage(fmt.Sprintf(`{"role":"user","content":"message %d"}`, d.own))
+	if d.format == provider.Bedrock { // so that it is joined with what is appended
+		user = json.RawMessage(fmt.Sprintf(`{"role":"user","content":[{"text":"message %d"}]}`, d.own))
+	}
 	d.own++
 	d.messages = append(slices.Clip(d.messages), user)
 	var messages []json.RawMessage
@@ -275,7 +279,7 @@ func (d *dialogue) search() {
 	d.note("search found %d", len(found.Tools))
 }
 
-var memberOfMessages = map[provider.Format]string{provider.Anthropic: "messages", provider.OpenAIChat: "messages", provider.MCP: "messages", provider.OpenAIResponses: "input", provider.Gemini: "contents"}
+var memberOfMessages = map[provider.Format]string{provider.Anthropic: "messages", provider.OpenAIChat: "messages", provider.MCP: "messages", provider.OpenAIResponses: "input", provider.Gemini: "contents", provider.Bedrock: "messages"}
 
 func asJSON(t *testing.T, v any) string {
 	data, err := json.Marshal(v)

@@ -1,5 +1,5 @@
-// Package provider describes tools, results and usage as OpenAI, Anthropic, Gemini and MCP
-// take and report them.
+// Package provider describes tools, results and usage as OpenAI, Anthropic, Gemini,
+// Amazon Bedrock and MCP take and report them.
 //
 // [ExportResult] writes the result of a call for a provider, and [ParseUsage] reads what a
 // response took. The tools of a session come from Session.Turn and Session.Export of
@@ -17,12 +17,13 @@ const (
 	OpenAIResponses Format = "openai-responses" // responses
 	Anthropic       Format = "anthropic"        // messages
 	Gemini          Format = "gemini"           // function declarations of generateContent, v1beta
+	Bedrock         Format = "bedrock"          // Converse and ConverseStream of Amazon Bedrock
 )
 
 // check returns an error unless f is one of the constants.
 func (f Format) check() error {
 	switch f {
-	case MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini:
+	case MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini, Bedrock:
 		return nil
 	}
 	return fmt.Errorf("mcphybrid: there is no format %q", string(f))

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type Result struct {
 	//   - [Anthropic]: the content of a tool_result, a list
 	//   - [Gemini]: a functionResponse without name and id. Models before Gemini 3
 	//     refuse its parts, which hold images and PDFs.
+	//   - [Bedrock]: the content of a toolResult, a list
 	//   - [MCP]: a CallToolResult
 	JSON json.RawMessage
 
@@ -34,7 +36,8 @@ type Result struct {
 	// sounds. Media is nil in other formats.
 	Media []json.RawMessage
 
-	// IsError reports whether the tool failed. Anthropic has is_error for it.
+	// IsError reports whether the tool failed. Anthropic has is_error for it, and
+	// Bedrock the status "error".
 	IsError bool
 
 	// Losses says what of the result is neither in JSON nor in Media, such as a sound
@@ -83,6 +86,8 @@ func ToolReferences(f Format, names []string) []json.RawMessage {
 //   - Anthropic: a list of texts, images and documents. It refuses texts of white space.
 //   - Gemini: an object with "output" or "error", and parts, which models before Gemini 3
 //     refuse.
+//   - Bedrock: a list of texts, images and documents, each document with a name that no
+//     other of the request has.
 //
 // Where they take images, these are PNG, JPEG, WebP and, but for Gemini, GIF. Other files
 // than PDF are taken only as texts, since nothing tells what they are.
@@ -99,6 +104,7 @@ var resultForms = map[Format]resultForm{
 	OpenAIResponses: {media: inputMedium, set: inputs},
 	Anthropic:       {media: block, marks: true, refers: "tool_name", set: blocks},
 	Gemini:          {media: inlineData, marks: true, set: functionResponse},
+	Bedrock:         {media: converseMedium, marks: true, set: converseBlocks},
 }
 
 // maxLosses bounds the losses of a hostile result.
@@ -228,6 +234,17 @@ func aside(list []piece, r *Result) {
 	}
 }
 
+func converseBlocks(list []piece, r *Result) {
+	var elements []json.RawMessage
+	for _, p := range list {
+		if p.medium == nil {
+			p.medium = object("text", p.text)
+		}
+		elements = append(elements, p.medium)
+	}
+	r.JSON = text.JoinElements(elements)
+}
+
 func functionResponse(list []piece, r *Result) {
 	var media []json.RawMessage
 	for _, p := range list {
@@ -286,6 +303,18 @@ func block(m *medium) json.RawMessage {
 func inlineData(m *medium) json.RawMessage {
 	if m.mime == pdfType || m.isImage() && m.mime != "image/gif" {
 		return object("inlineData", object("mimeType", m.mime, "data", m.data))
+	}
+	return nil
+}
+
+func converseMedium(m *medium) json.RawMessage {
+	source := object("bytes", m.data)
+	switch {
+	case m.isImage():
+		return object("image", object("format", strings.TrimPrefix(m.mime, "image/"), "source", source))
+	case m.mime == pdfType:
+		sum := sha256.Sum256([]byte(m.data)) // a name of the server could say something to the model
+		return object("document", object("format", "pdf", "name", fmt.Sprintf("file-%x", sum[:4]), "source", source))
 	}
 	return nil
 }

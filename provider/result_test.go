@@ -151,7 +151,7 @@ func FuzzResult(f *testing.F) {
 		if json.Unmarshal([]byte(raw), &r) != nil {
 			return
 		}
-		for _, format := range []Format{MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini} {
+		for _, format := range []Format{MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini, Bedrock} {
 			out, err := ExportResult(&r, format)
 			require.NoError(t, err)
 			require.True(t, json.Valid(out.JSON), "%s", out.JSON)

@@ -64,7 +64,8 @@ type figures struct {
 	rounds  string // the requests that the provider made for the response, or ""
 }
 
-// As in openai-go v3.96, anthropic-sdk-go v1.84 and genai v1.77.
+// As in openai-go v3.96, anthropic-sdk-go v1.84 and genai v1.77, and TokenUsage of the
+// Bedrock API reference.
 var figuresOf = map[Format]figures{
 	OpenAIChat: {
 		in: "usage", input: "prompt_tokens", output: []string{"completion_tokens"},
@@ -80,6 +81,9 @@ var figuresOf = map[Format]figures{
 	},
 	Gemini: {
 		in: "usageMetadata", input: "promptTokenCount", output: []string{"candidatesTokenCount", "thoughtsTokenCount"}, cached: "cachedContentTokenCount",
+	},
+	Bedrock: {
+		in: "usage", input: "inputTokens", output: []string{"outputTokens"}, cached: "cacheReadInputTokens", written: "cacheWriteInputTokens", apart: true,
 	},
 }
 

@@ -28,6 +28,8 @@ func TestUsage(t *testing.T) {
 		{OpenAIResponses, responsesResponse, Usage{Input: 9050, Cached: 8960, Written: 64, Output: 87}},
 		{Anthropic, messagesResponse, Usage{Input: 4512, Cached: 3000, Written: 1500, Output: 40, Miss: "tools_changed"}},
 		{Gemini, geminiResponse, Usage{Input: 5000, Cached: 4012, Output: 42, Automatic: true}},
+		{Bedrock, `{"output":{},"usage":{"inputTokens":12,"outputTokens":40,"totalTokens":4552,"cacheReadInputTokens":3000,"cacheWriteInputTokens":1500}}`, Usage{Input: 4512, Cached: 3000, Written: 1500, Output: 40}},
+		{Bedrock, `{"inputTokens":7,"outputTokens":1,"totalTokens":8}`, Usage{Input: 7, Output: 1}},
 
 		{OpenAIChat, `{"prompt_tokens":7,"completion_tokens":1,"prompt_tokens_details":null}`, Usage{Input: 7, Output: 1, Automatic: true}},
 		{Anthropic, ` {"input_tokens":7,"cache_read_input_tokens":null,"output_tokens":1}`, Usage{Input: 7, Output: 1}},
@@ -113,7 +115,7 @@ func FuzzUsage(f *testing.F) {
 		f.Add([]byte(response))
 	}
 	f.Fuzz(func(t *testing.T, response []byte) {
-		for _, format := range []Format{OpenAIChat, OpenAIResponses, Anthropic, Gemini} {
+		for _, format := range []Format{OpenAIChat, OpenAIResponses, Anthropic, Gemini, Bedrock} {
 			u, err := ParseUsage(format, response)
 			if err != nil {
 				assert.Zero(t, u)

@@ -34,6 +34,9 @@ type Dialect struct {
 var (
 	OpenAI    = Dialect{notAtRoot: []string{"enum", "const", "not"}, noLook: true, needItems: true, needObjects: true}
 	Anthropic = Dialect{shortNames: true}
+
+	// Bedrock passes schemas on to models of many vendors: this is what all of these take.
+	Bedrock = Dialect{notAtRoot: []string{"enum", "const", "not"}, shortNames: true, noLook: true, needItems: true, needObjects: true}
 )
 
 const (

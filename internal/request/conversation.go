@@ -229,6 +229,13 @@ func userPart(n News, _ bool) []json.RawMessage {
 	return []json.RawMessage{raw(members{"role": "user", "parts": []any{members{"text": n.Text}}})}
 }
 
+func userBlocks(n News, _ bool) []json.RawMessage {
+	if n.Text == "" {
+		return nil
+	}
+	return []json.RawMessage{raw(members{"role": "user", "content": []any{members{"text": n.Text}}})}
+}
+
 func userContent(n News, _ bool) []json.RawMessage {
 	if n.Text == "" {
 		return nil
@@ -270,6 +277,41 @@ func contentsBody(system string, tools, messages []json.RawMessage) map[string]a
 		body["tools"] = []any{members{"functionDeclarations": tools}}
 	}
 	return body
+}
+
+// converseBody joins messages of one role that follow each other, which Bedrock refuses.
+func converseBody(system string, tools, messages []json.RawMessage) map[string]any {
+	body := members{"messages": joinRoles(messages)}
+	if system != "" {
+		body["system"] = []any{members{"text": system}}
+	}
+	if len(tools) > 0 {
+		body["toolConfig"] = members{"tools": tools}
+	}
+	return body
+}
+
+// joinRoles returns messages in which the contents of those that follow one of their role
+// are its own. It leaves alone what is not an object with a role and a list of contents.
+func joinRoles(messages []json.RawMessage) (joined []json.RawMessage) {
+	var role string
+	var contents []json.RawMessage
+	for _, m := range messages {
+		var in struct {
+			Role    string
+			Content []json.RawMessage
+		}
+		if json.Unmarshal(m, &in) != nil || in.Role == "" || len(in.Content) == 0 {
+			in.Role, in.Content = "", nil
+		}
+		if last := len(joined) - 1; in.Role != "" && in.Role == role {
+			contents = slices.Concat(contents, in.Content)
+			joined[last] = raw(members{"role": role, "content": contents})
+			continue
+		}
+		joined, role, contents = append(joined, m), in.Role, in.Content
+	}
+	return joined
 }
 
 // samplingBody has the members of MCP's sampling/createMessage.

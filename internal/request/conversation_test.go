@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The version of a model is known only where its name has the shape of the provider's own.
@@ -44,7 +45,7 @@ func TestAdds(t *testing.T) {
 // end, stay as they are.
 func TestBodyLeavesTheMessages(t *testing.T) {
 	t.Parallel()
-	for _, f := range []*Form{MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini} {
+	for _, f := range []*Form{MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini, Bedrock} {
 		hello, system, hi := `{"role":"user","content":"Hello."}`, `{"role":"system","content":"News."}`, `{"role":"assistant","content":"Hi."}`
 		var room []json.RawMessage
 		for _, m := range []string{hello, system, hello, hi, hello, system, `"behind the end"`, `"and more"`} {
@@ -56,4 +57,26 @@ func TestBodyLeavesTheMessages(t *testing.T) {
 			assert.Equal(t, before, fmt.Sprintf("%s", room), f.Format())
 		}
 	}
+}
+
+// Bedrock refuses two messages of one role in a row, so a body has them as one.
+func TestConverseBody(t *testing.T) {
+	t.Parallel()
+	var messages []json.RawMessage
+	for _, m := range []string{
+		`{"role":"user","content":[{"text":"a"}]}`, `{"role":"user","content":[{"text":"b"}]}`, `{"role":"assistant","content":[{"toolUse":{"toolUseId":"1","name":"n","input":{}}}]}`,
+		`{"role":"user","content":[{"toolResult":{"toolUseId":"1","content":[{"text":"r"}]}}]}`, `{"role":"user","content":[{"text":"c"}]}`, `{"role":"user","content":[{"text":"d"}]}`,
+		`{"role":"user","content":"odd"}`, `{"role":"user","content":[{"text":"e"}]}`, `5`,
+	} {
+		messages = append(messages, json.RawMessage(m))
+	}
+	tool, err := Bedrock.Tool(plain{"n", "", `{}`}, Listed)
+	require.NoError(t, err)
+	body, err := json.Marshal(converseBody("Be brief.", []json.RawMessage{tool.JSON}, messages))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"system":[{"text":"Be brief."}],"toolConfig":{"tools":[{"toolSpec":{"name":"n","inputSchema":{"json":{"type":"object","properties":{}}}}}]},"messages":[
+		{"role":"user","content":[{"text":"a"},{"text":"b"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"1","name":"n","input":{}}}]},
+		{"role":"user","content":[{"toolResult":{"toolUseId":"1","content":[{"text":"r"}]}},{"text":"c"},{"text":"d"}]},
+		{"role":"user","content":"odd"},{"role":"user","content":[{"text":"e"}]},5]}`, string(body))
+	assert.JSONEq(t, `{"messages":null}`, string(raw(converseBody("", nil, nil))))
 }

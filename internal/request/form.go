@@ -22,16 +22,17 @@ type Form struct {
 	defers   bool // it has a mark for tools that the model finds by a search
 	callers  bool // it can say who may call a tool
 
-	dialect   *dialect.Dialect  // of the schemas; nil takes all
-	starts    func(c byte) bool // of names; nil takes all
-	typed     bool              // it begins with the type "function"
-	schema    string            // the provider's name for the schema
-	strict    []text.Member     // after a schema that is strict as it stands
-	loose     []text.Member     // after another one
-	examples  string            // the provider's name for examples of arguments; "" if it has none
-	output    string            // the provider's name for the schema of structured content
-	enveloped bool              // all but the type is an object of its own
-	talk      conversation      // how it takes what is new between messages
+	dialect  *dialect.Dialect  // of the schemas; nil takes all
+	starts   func(c byte) bool // of names; nil takes all
+	typed    bool              // it begins with the type "function"
+	schema   string            // the provider's name for the schema
+	strict   []text.Member     // after a schema that is strict as it stands
+	loose    []text.Member     // after another one
+	examples string            // the provider's name for examples of arguments; "" if it has none
+	output   string            // the provider's name for the schema of structured content
+	envelope string            // the name of an object that has all but the type, or ""
+	inner    string            // the one member of the object that has the schema, or "" if it is the schema
+	talk     conversation      // how it takes what is new between messages
 }
 
 // The forms of the providers. The limits come from their documentation and from
@@ -49,11 +50,13 @@ type Form struct {
 //     request.
 //   - Gemini: names of [A-Za-z_][A-Za-z0-9_.:-]{0,127}, 63 more for older models;
 //     512 tools.
+//   - Bedrock: names of [a-zA-Z0-9_-]{1,64}. Its prompt caching wants marks (cachePoint),
+//     which are the host's.
 //
 // Package dialect has the limits of schemas.
 var (
 	OpenAIChat = &Form{
-		format: provider.OpenAIChat, maxTools: 128, defers: true, dialect: &dialect.OpenAI, starts: text.IsSafeByte, typed: true, schema: "parameters", enveloped: true,
+		format: provider.OpenAIChat, maxTools: 128, defers: true, dialect: &dialect.OpenAI, starts: text.IsSafeByte, typed: true, schema: "parameters", envelope: "function",
 		talk: conversation{write: userText, body: chatBody},
 	}
 	OpenAIResponses = &Form{
@@ -70,6 +73,11 @@ var (
 		talk: conversation{write: userPart, body: contentsBody},
 	}
 
+	Bedrock = &Form{
+		format: provider.Bedrock, dialect: &dialect.Bedrock, starts: text.IsSafeByte, schema: "inputSchema", inner: "json", envelope: "toolSpec",
+		talk: conversation{write: userBlocks, body: converseBody},
+	}
+
 	// MCP has what models read of an element of a tools/list result.
 	MCP = &Form{format: provider.MCP, schema: "inputSchema", talk: conversation{write: userContent, body: samplingBody}}
 )
@@ -83,7 +91,7 @@ func startsFunction(c byte) bool { return text.IsSafeByte(c) && c != '-' && (c <
 
 // FormOf returns the form of a format.
 func FormOf(format provider.Format) (*Form, error) {
-	for _, f := range []*Form{MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini} {
+	for _, f := range []*Form{MCP, OpenAIChat, OpenAIResponses, Anthropic, Gemini, Bedrock} {
 		if f.format == format {
 			return f, nil
 		}
@@ -181,9 +189,12 @@ func (f *Form) Tool(d Described, in Listing) (provider.Tool, error) {
 	if description != "" {
 		members = append(members, text.Member{Name: "description", Value: text.Quote(description)})
 	}
+	if f.inner != "" {
+		input = text.JoinMembers([]text.Member{{Name: f.inner, Value: input}})
+	}
 	members = append(append(members, text.Member{Name: f.schema, Value: input}), further...)
-	if f.enveloped {
-		members = []text.Member{{Name: "function", Value: text.JoinMembers(members)}}
+	if f.envelope != "" {
+		members = []text.Member{{Name: f.envelope, Value: text.JoinMembers(members)}}
 	}
 	if f.typed {
 		members = append([]text.Member{{Name: "type", Value: text.Quote("function")}}, members...)

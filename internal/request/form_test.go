@@ -26,6 +26,7 @@ func TestForms(t *testing.T) {
 		{OpenAIResponses, `{"type":"function","name":"n","description":"d","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}`},
 		{Anthropic, `{"name":"n","description":"d","input_schema":{"type":"object","properties":{}},"defer_loading":true}`},
 		{Gemini, `{"name":"n","description":"d","parametersJsonSchema":{"type":"object","properties":{}}}`},
+		{Bedrock, `{"toolSpec":{"name":"n","description":"d","inputSchema":{"json":{"type":"object","properties":{}}}}}`},
 	}
 	for _, test := range tests {
 		in := Listed
