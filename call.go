@@ -83,14 +83,14 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	begun := time.Now()
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
-	t, err := s.find(v, name)
+	t, err := s.toolToCall(v, name)
 	if errors.Is(err, ErrUnknownTool) {
 		if of, away := s.awayTool(v, name); of != nil {
 			if there, down := s.scope.manager.connectServer(ctx, of, away.Server); down != nil {
 				err = upstream.About(down, "tool", away.Own, away.Server)
 			} else if there {
 				v = s.view()
-				t, err = s.find(v, name)
+				t, err = s.toolToCall(v, name)
 			}
 		}
 	}
@@ -150,8 +150,8 @@ func (s *Session) textRefused(v *view, name string, err error) string {
 	return text
 }
 
-// find returns the tool with that name if the session may call it.
-func (s *Session) find(v *view, name string) (*BridgeTool, error) {
+// toolToCall returns the tool with that name if the session may call it.
+func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 	t, _ := v.lookup(name)
 	kept := v.kept[name]
 	if kept != nil { // another tool of this name is not what the model means
@@ -160,7 +160,7 @@ func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 	if t != nil {
 		return t, nil
 	}
-	if i, j, there := v.find(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
+	if i, j, there := v.placeOf(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
 		return nil, &permissionError{name: name}
 	}
 	if held := v.quarantined(name); held != nil {
@@ -254,7 +254,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 		}
 		return fmt.Errorf("mcphybrid: tool %q was not called: %w", now.name, ErrChanged)
 	}
-	t, err := s.find(s.view(), c.Tool.name)
+	t, err := s.toolToCall(s.view(), c.Tool.name)
 	if c.FromApp {
 		t, err = s.view().appTool(c.Tool.def.Server, c.Tool.def.Own)
 	}
@@ -272,7 +272,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 				return nil, changed(t)
 			}
 		case !isNamed(without, t.name): // the tool has just left the catalog
-			if _, err := s.find(s.view(), t.name); err != nil {
+			if _, err := s.toolToCall(s.view(), t.name); err != nil {
 				return nil, err
 			}
 			return nil, &UnknownToolError{Name: t.name}

@@ -86,7 +86,7 @@ func check(m *Manager, sessions ...*Session) error {
 			}
 		}
 		for _, known := range names {
-			t, err := s.find(v, known.Name)
+			t, err := s.toolToCall(v, known.Name)
 			if err == nil && (t.owner != known.owner || t.def.Server != known.Server || t.def.Own != known.Own) {
 				return fmt.Errorf("%s was of %+v, and means %+v", known.Name, known.Tool, t.def.names())
 			}
@@ -98,7 +98,7 @@ func check(m *Manager, sessions ...*Session) error {
 			if e.tool == nil {
 				continue
 			}
-			if t, err := s.find(v, e.tool.name); err == nil && !t.is(e.tool) {
+			if t, err := s.toolToCall(v, e.tool.name); err == nil && !t.is(e.tool) {
 				return fmt.Errorf("%s is shown as %+v, and means %+v", e.tool.name, e.tool.def.names(), t.def.names())
 			}
 		}
@@ -240,7 +240,7 @@ func checkSources(m *Manager) error {
 		if slices.Contains(names, src.name) {
 			continue // its name means the first
 		}
-		if names = append(names, src.name); m.find(src.name) != src {
+		if names = append(names, src.name); m.sourceNamed(src.name) != src {
 			return fmt.Errorf("server %q is not found", src.name)
 		}
 	}

@@ -253,7 +253,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrClosed)
 	}
-	if m.find(cfg.Name) != nil {
+	if m.sourceNamed(cfg.Name) != nil {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrDuplicate)
 	}
@@ -286,7 +286,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 // so code that runs while the server connects or lists its tools must not call it.
 func (m *Manager) RemoveServer(name string) bool {
 	m.mu.Lock()
-	src := m.find(name)
+	src := m.sourceNamed(name)
 	m.mu.Unlock()
 	return src != nil && m.remove(src)
 }

@@ -114,7 +114,7 @@ func (m *Manager) reviewList(src *source, name string, listed []*trust.Definitio
 // waits up to 10 seconds for another goroutine that is storing.
 func (m *Manager) Accept(server, tool, hash string) error {
 	err := m.change(func() error {
-		src := m.find(server)
+		src := m.sourceNamed(server)
 		if src == nil {
 			return fmt.Errorf("there is no server %q", server)
 		}

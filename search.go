@@ -203,7 +203,7 @@ func (s *partition) named(names []string, keep func(*BridgeTool, standing) bool)
 		}
 	}
 	for _, name := range names {
-		if i, j, ok := s.find(name); ok {
+		if i, j, ok := s.placeOf(name); ok {
 			add(i, j)
 			continue
 		}

@@ -228,7 +228,7 @@ func (s *snapshotOf) Tools() (list []snapshot.Tool) {
 }
 
 func (s *snapshotOf) WhyNot(name string) snapshot.Text {
-	_, err := s.session.find(s.session.view(), name)
+	_, err := s.session.toolToCall(s.session.view(), name)
 	if err == nil {
 		return snapshot.Text{}
 	}
