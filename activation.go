@@ -53,14 +53,14 @@ func (s *Session) makeActive(names []string) (callable, fresh, without []*Bridge
 	// Phase 2: register. This also keeps the registrar from removing tools that
 	// it has already.
 	if s.registrar != nil {
-		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.begin(t) })
+		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.hold(t) })
 	}
 
 	// Phase 3: publish.
 	callable, fresh, without = s.publish(tools)
 	if s.registrar != nil {
 		for _, t := range tools {
-			s.registrar.finish(t)
+			s.registrar.release(t)
 		}
 		if len(fresh)+len(without) > 0 {
 			s.registrar.sync() // the groups, and the tools that call those without room

@@ -80,7 +80,7 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 // callTool calls a tool. Every call goes through it. If reads is set, it refuses tools
 // that don't say that they only read.
 func (s *Session) callTool(ctx context.Context, name string, args any, reads bool) (*mcp.CallToolResult, error) {
-	begun := time.Now()
+	start := time.Now()
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
 	t, err := s.toolToCall(v, name)
@@ -101,7 +101,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	if err == nil {
 		res, err = s.callFound(ctx, t, args, false)
 	}
-	took := time.Since(begun)
+	took := time.Since(start)
 	s.count(t, took, err != nil || res.IsError)
 	e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
 	if err == nil {

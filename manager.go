@@ -90,13 +90,13 @@ func NewManager(opts *Options) *Manager {
 		}
 	}
 	m.policy.Store(newPolicy(&m.opts, m.toolTokens, m.lineTokens))
-	m.begin(context.Background())
+	m.setUp(context.Background())
 	return m
 }
 
-// begin sets up the rest of a Manager whose options are set. The Manager ends
+// setUp sets up the rest of a Manager whose options are set. The Manager ends
 // when ctx does, if not before.
-func (m *Manager) begin(ctx context.Context) {
+func (m *Manager) setUp(ctx context.Context) {
 	m.manager = m
 	m.changed = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)

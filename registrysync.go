@@ -25,7 +25,7 @@ type registrar struct {
 
 	mu      sync.Mutex
 	held    map[string][]*registration // by name: the copies that the registry may hold
-	pending map[string]int             // by name: activations between begin and finish
+	pending map[string]int             // by name: activations between hold and release
 	begun   uint64                     // activations that ever began
 	syncing bool                       // a goroutine is in sync
 	again   bool                       // sync must run once more
@@ -91,10 +91,10 @@ func (r *registrar) close() {
 	r.mu.Unlock()
 }
 
-// begin registers t, which is offered or about to be, and keeps it registered
-// until [registrar.finish]. It reports whether the registry has t. If so, the
-// caller must call finish.
-func (r *registrar) begin(t Tool) bool {
+// hold registers t, which is offered or about to be, and keeps it registered
+// until [registrar.release]. It reports whether the registry has t. If so, the
+// caller must call release.
+func (r *registrar) hold(t Tool) bool {
 	var copies []Tool
 	r.mu.Lock()
 	r.pending[t.Name()]++
@@ -108,7 +108,7 @@ func (r *registrar) begin(t Tool) bool {
 	if r.stores(t.Name(), copies) || r.register(t) {
 		return true
 	}
-	r.finish(t)
+	r.release(t)
 	return false
 }
 
@@ -125,19 +125,19 @@ func (r *registrar) stores(name string, copies []Tool) (found bool) {
 	return found
 }
 
-// finish ends what [registrar.begin] began, when it is decided whether t is
+// release ends what [registrar.hold] began, when it is decided whether t is
 // offered.
-func (r *registrar) finish(t Tool) {
+func (r *registrar) release(t Tool) {
 	r.mu.Lock()
 	if r.pending[t.Name()]--; r.pending[t.Name()] == 0 {
 		delete(r.pending, t.Name())
 	}
 	r.mu.Unlock()
-	r.reconcile(t.Name(), t)
+	r.setRight(t.Name(), t)
 }
 
 // holdsLocked reports whether t is registered or being registered. The goroutine
-// that registers it reconciles its name.
+// that registers it sets its name right.
 func (r *registrar) holdsLocked(t Tool) bool {
 	return slices.ContainsFunc(r.held[t.Name()], func(g *registration) bool { return g.of == t })
 }
@@ -172,7 +172,7 @@ func (r *registrar) register(t Tool) bool {
 }
 
 // takeLocked returns the registrations under name and forgets them. It leaves
-// out those under way: the goroutine that registers them reconciles the name next.
+// out those under way: the goroutine that registers them sets the name right next.
 func (r *registrar) takeLocked(name string) (regs []*registration) {
 	var underway []*registration
 	for _, g := range r.held[name] {
@@ -194,24 +194,24 @@ func (r *registrar) unregister(regs []*registration) {
 	}
 }
 
-// reconcile makes the registry hold the tool that the session offers under name, or
+// setRight makes the registry hold the tool that the session offers under name, or
 // none. last is the tool that the caller just registered under name, or nil. It may
 // have replaced a newer one.
-func (r *registrar) reconcile(name string, last Tool) {
+func (r *registrar) setRight(name string, last Tool) {
 	for {
 		r.mu.Lock()
 		begun, pending := r.begun, r.pending[name] > 0
 		r.mu.Unlock()
 		want := r.session.callableNamed(name)
 		if want == nil && pending {
-			// The caller of begin relies on the registry having the tool: it may
+			// The caller of hold relies on the registry having the tool: it may
 			// be replaced by a newer one but must not be removed.
 			want = r.session.usable(name)
 		}
 		r.mu.Lock()
 		switch {
 		case want == nil && r.begun != begun:
-			// An activation may have begun, and even finished, meanwhile.
+			// An activation may have begun, and even ended, meanwhile.
 			r.mu.Unlock()
 		case want == nil:
 			regs := r.takeLocked(name)
@@ -255,7 +255,7 @@ func (r *registrar) sync() {
 			}
 		}
 		for _, name := range r.outOfStep() {
-			r.reconcile(name, nil)
+			r.setRight(name, nil)
 		}
 		if r.wanted != nil && r.publishGroups() {
 			r.wanted = nil
