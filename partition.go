@@ -12,7 +12,7 @@ import (
 // Each session's tools are partitioned. By default, with names in registration order:
 //
 //	tool 1 … tool 40      inline     there is room: Options.Inline.Max
-//	tool 41 …             deferred   in the index, which bm25.go makes
+//	tool 41 …             deferred   in the index, which deferredindex.go makes
 //	mcp_git__delete_*     hidden     an access list or a rule says so
 //
 // Pins are inline whatever the room. Tools that their servers want always loaded, and the
