@@ -123,7 +123,8 @@ func (o searchOutcome) message() string {
 	return line
 }
 
-// answerSearch searches, activates the tools that it finds and answers with them.
+// answerSearch searches and answers with the tools that it finds. It activates them, except
+// with ByBridge.
 func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	start := time.Now()
 	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)

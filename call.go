@@ -47,7 +47,8 @@ type Middleware func(next Handler) Handler
 // Every call of a tool takes the same steps, whether it comes from here, from a
 // meta tool or from a registry:
 //
-//  1. Look up the tool. For an unknown name, suggest the nearest names.
+//  1. Look up the tool. For an unknown name, wait for the server that may have it, or
+//     suggest the nearest names.
 //  2. Check that the session may use it.
 //  3. Remove a null for an optional parameter that can't be null, and validate
 //     the arguments.

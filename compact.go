@@ -9,9 +9,9 @@ import (
 )
 
 // Compact drops old active tools and rebuilds the tool list and the prompt
-// sections from the current catalog. Only Compact removes or changes anything
-// that the model was sent, which loses the provider's prompt cache. So call it
-// when you rewrite the conversation anyway.
+// sections from the current catalog. It removes and changes what the model was sent,
+// which loses the provider's prompt cache. So call it when you rewrite the
+// conversation anyway. [Session.Tools] says what else takes anything from that list.
 //
 // Compact drops the active tools that have not been used for
 // [ActiveOptions.Turns] turns. If more than [ActiveOptions.Max] are active, it

@@ -71,7 +71,8 @@ type SearchOptions struct {
 
 // Search returns the deferred tools that best match query, best first. Tools of
 // equal score are in registration order. Search considers only tools that the
-// session may use and that are not active. It activates nothing.
+// session may use, and active ones only with [ByBridge], where the model's list does not
+// have them. It activates nothing.
 //
 // Search returns at most n hits, or [RankingOptions.Results] if n <= 0, and never
 // more than [RankingOptions.Limit]. It returns nil if no tool matches. The deferred
