@@ -58,9 +58,9 @@ func (s *Session) makeActive(names []string) (callable, fresh, without []*Bridge
 		for _, t := range tools {
 			s.registrar.release(t)
 		}
-		if len(fresh)+len(without) > 0 {
-			s.registrar.sync() // the groups, and the tools that call those without room
-		}
+	}
+	if len(fresh)+len(without) > 0 {
+		s.syncRegistry() // the groups, and the tools that call those without room
 	}
 	return callable, fresh, without
 }

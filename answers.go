@@ -49,7 +49,7 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	for _, name := range in.Names {
 		t, err := s.toolToCall(v, name)
 		if err != nil {
-			answer.Problems = append(answer.Problems, s.textRefused(v, name, err))
+			answer.Problems = append(answer.Problems, s.refusalFor(v, name, err))
 			continue
 		}
 		needed := v.needed(t)

@@ -113,7 +113,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	}
 	s.tell(e)
 	if err != nil {
-		return mcp.NewToolResultError(s.textRefused(v, name, err)), err
+		return mcp.NewToolResultError(s.refusalFor(v, name, err)), err
 	}
 	return res, nil
 }
@@ -132,8 +132,8 @@ func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
 	return of, t
 }
 
-// textRefused returns the text that tells the model why a call has no result.
-func (s *Session) textRefused(v *view, name string, err error) string {
+// refusalFor returns the text that tells the model why a call has no result.
+func (s *Session) refusalFor(v *view, name string, err error) string {
 	var unknown *UnknownToolError
 	if errors.As(err, &unknown) {
 		s.nameKnown(v.toolsNamed(unknown.Nearest))
@@ -201,7 +201,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromAp
 	refused := func(written []byte, more int, violations ...Violation) error {
 		e := &ArgumentsError{Tool: t.name, Violations: violations, More: more, Schema: t.InputSchema()}
 		if !fromApp { // the model is told how often it made the same call
-			e.Repeated = s.refuse(t.name, written)
+			e.Repeated = s.countRefusal(t.name, written)
 		}
 		return e
 	}
@@ -282,9 +282,9 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	return t.Call(broker.WithCaller(ctx, s.caller), c.Arguments)
 }
 
-// refuse records a rejected call and returns how many times in a row the same
+// countRefusal records a rejected call and returns how many times in a row the same
 // call was rejected before.
-func (s *Session) refuse(name string, args json.RawMessage) int {
+func (s *Session) countRefusal(name string, args json.RawMessage) int {
 	sum := sha256.Sum256(slices.Concat([]byte(name), []byte{0}, args))
 	text := hex.EncodeToString(sum[:8])
 	s.mu.Lock()

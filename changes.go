@@ -66,7 +66,7 @@ func (m *Manager) sync() {
 	attached, users := slices.Clone(m.attached), m.users.list()
 	m.mu.Unlock()
 	for _, s := range attached {
-		s.registrar.sync()
+		s.syncRegistry()
 	}
 	for _, u := range users {
 		u.forgetPartitions()

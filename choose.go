@@ -70,7 +70,7 @@ func (s *Session) fixDisclosure(v *view, form *request.Form, model string, compl
 	s.disclosure.Store(int32(d))
 	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
 	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
-		s.setShown(nil)
+		s.setShown(nil, nil)
 		s.full, s.overflow = false, nil
 		s.settle(v.partition)
 	}

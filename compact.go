@@ -32,7 +32,7 @@ func (s *Session) Compact() []*BridgeTool {
 	s.kept, s.full, s.seen = nil, false, weak.Pointer[partition]{} // nothing takes room any more
 	s.knownNames, s.turns = nil, nil
 	s.disclosure.Store(int32(s.asked.disclosure))
-	s.setShown(nil)
+	s.setShown(nil, nil)
 	s.ledger.noticeCompact()
 	now := s.viewLocked()
 	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {

@@ -137,15 +137,16 @@ func (s *Session) updateShown(v *view) []listItem {
 		prefix = v.promptPrefix()
 	}
 	if len(list) > 0 {
-		s.setShown(list)
-		s.prefix, s.shownAs = prefix, v.listVersion()
+		s.setShown(list, prefix)
+		s.shownAs = v.listVersion()
 	}
 	return list
 }
 
-// setShown sets the list of items. The caller holds mu.
-func (s *Session) setShown(list []listItem) {
-	s.shown, s.prefix, s.shownAs, s.metas = list, nil, listVersion{}, metaSet{}
+// setShown sets the list of items and the prefix with which it begins, or nil. The caller
+// holds mu.
+func (s *Session) setShown(list []listItem, prefix *promptPrefix) {
+	s.shown, s.prefix, s.shownAs, s.metas = list, prefix, listVersion{}, metaSet{}
 	for _, e := range list {
 		if e.isMeta() {
 			s.metas[e.meta] = true
@@ -197,7 +198,7 @@ func (s *Session) withdraw(now *partition) {
 		return true
 	})
 	if held != nil {
-		s.setShown(list)
+		s.setShown(list, nil)
 		s.remember(held)
 	}
 }
@@ -212,9 +213,7 @@ func (s *Session) takeBackHeld(now *partition) {
 		}
 	}
 	if back != nil {
-		prefix := s.prefix
-		s.setShown(slices.Concat(s.shown, back))
-		s.prefix = prefix
+		s.setShown(slices.Concat(s.shown, back), s.prefix)
 		s.remember(held)
 	}
 }

@@ -460,8 +460,8 @@ func checkCatalog(c *catalog) error {
 // or nil. Nobody else may use them at the same time.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
-	callable := s.callable()
-	for _, t := range callable {
+	offered := s.offeredTools()
+	for _, t := range offered {
 		want = append(want, t.Name())
 	}
 	for _, t := range r.List() {
@@ -472,7 +472,7 @@ func checkRegistry(s *Session, r *ToolRegistry) error {
 	if !slices.Equal(want, got) {
 		return fmt.Errorf("the registry holds %v, the session offers %v", got, want)
 	}
-	if groups := groupsOf(callable); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
+	if groups := groupsOf(offered); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
 		return fmt.Errorf("the registry has the groups %v, want %v", r.groups, groups)
 	}
 	return nil

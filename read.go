@@ -191,7 +191,7 @@ func (s *Session) link(from origin, contents []mcp.Content) {
 		s.links = s.links.With(resources.Place{Of: from.of, Server: from.server}, uris)
 	}
 	s.mu.Unlock()
-	if first && s.registrar != nil {
-		s.registrar.sync() // registers the tool that reads
+	if first {
+		s.syncRegistry() // registers the tool that reads
 	}
 }

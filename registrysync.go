@@ -20,7 +20,7 @@ import (
 // that the session offers now, so the last one leaves it right.
 type registrar struct {
 	reg     Registry
-	session callables
+	session offering
 	log     *slog.Logger
 
 	mu      sync.Mutex
@@ -38,17 +38,17 @@ type registrar struct {
 	groups  map[string][]string // as published
 }
 
-// Callables say which tools belong in a registry: a [Session], or what a test offers.
+// An offering says which tools belong in a registry: a [Session] does, or a test.
 // The registrar holds no lock while it calls these methods.
-type callables interface {
-	// callable returns all tools that belong in the registry now, in the order of
+type offering interface {
+	// offeredTools returns all tools that belong in the registry now, in the order of
 	// registration.
-	callable() []Tool
+	offeredTools() []Tool
 
-	// callableNamed returns the one of these with that name, or nil.
-	callableNamed(name string) Tool
+	// offeredTool returns the one of these with that name, or nil.
+	offeredTool(name string) Tool
 
-	// usable returns the tool with that name that the session may use, callable or
+	// usable returns the tool with that name that the session may use, offered or
 	// not, or nil.
 	usable(name string) Tool
 
@@ -64,7 +64,7 @@ type registration struct {
 }
 
 // newRegistrar returns the registrar of a session's registry.
-func newRegistrar(reg Registry, session callables, log *slog.Logger) *registrar {
+func newRegistrar(reg Registry, session offering, log *slog.Logger) *registrar {
 	r := &registrar{
 		reg: reg, session: session, log: log,
 		held: make(map[string][]*registration), pending: make(map[string]int),
@@ -202,7 +202,7 @@ func (r *registrar) setRight(name string, last Tool) {
 		r.mu.Lock()
 		begun, pending := r.begun, r.pending[name] > 0
 		r.mu.Unlock()
-		want := r.session.callableNamed(name)
+		want := r.session.offeredTool(name)
 		if want == nil && pending {
 			// The caller of hold relies on the registry having the tool: it may
 			// be replaced by a newer one but must not be removed.
@@ -248,7 +248,7 @@ func (r *registrar) sync() {
 	for r.again {
 		r.again = false
 		r.mu.Unlock()
-		if tools := r.session.callable(); !slices.Equal(tools, r.offered) {
+		if tools := r.session.offeredTools(); !slices.Equal(tools, r.offered) {
 			r.offered, r.names, r.wanted = tools, make(map[string]bool, len(tools)), groupsOf(tools)
 			for _, t := range tools {
 				r.names[t.Name()] = true
@@ -326,8 +326,8 @@ func (s *Session) syncRegistry() {
 	}
 }
 
-// callable implements [callables]: the inline tools, the meta tools and the active tools.
-func (s *Session) callable() []Tool {
+// offeredTools implements [offering]: the inline tools, the meta tools and the active tools.
+func (s *Session) offeredTools() []Tool {
 	v := s.view()
 	tools := make([]Tool, 0, len(v.inline)+int(metaKinds)+len(v.active))
 	for _, t := range v.inline {
@@ -340,8 +340,8 @@ func (s *Session) callable() []Tool {
 	return tools
 }
 
-// callableNamed implements [callables].
-func (s *Session) callableNamed(name string) Tool {
+// offeredTool implements [offering].
+func (s *Session) offeredTool(name string) Tool {
 	v := s.view()
 	if t := s.metaNamed(v, name); t != nil {
 		return t
@@ -352,7 +352,7 @@ func (s *Session) callableNamed(name string) Tool {
 	return nil
 }
 
-// usable implements [callables].
+// usable implements [offering].
 func (s *Session) usable(name string) Tool {
 	if t, _ := s.view().lookup(name); t != nil {
 		return t
@@ -360,7 +360,7 @@ func (s *Session) usable(name string) Tool {
 	return nil
 }
 
-// copyOf implements [callables]. Calls of the copy go through the session.
+// copyOf implements [offering]. Calls of the copy go through the session.
 func (s *Session) copyOf(t Tool) Tool {
 	switch t := t.(type) {
 	case *BridgeTool:
@@ -371,10 +371,10 @@ func (s *Session) copyOf(t Tool) Tool {
 	return t // never reached: a session offers no other types
 }
 
-// groupsOf returns the names of callable tools by group.
-func groupsOf(callable []Tool) map[string][]string {
+// groupsOf returns the names of offered tools by group.
+func groupsOf(offered []Tool) map[string][]string {
 	groups := make(map[string][]string)
-	for _, t := range callable {
+	for _, t := range offered {
 		if b, ok := t.(*BridgeTool); ok {
 			of := GroupServer + b.def.Server
 			groups[GroupAll], groups[of] = append(groups[GroupAll], b.name), append(groups[of], b.name)

@@ -81,7 +81,7 @@ type testOffering struct {
 	mu     sync.Mutex
 	offer  []*BridgeTool
 	others []*BridgeTool // usable but not offered
-	asked  func()        // if not nil, callableNamed calls it before it returns its answer
+	asked  func()        // if not nil, offeredTool calls it before it returns its answer
 }
 
 func (s *testOffering) set(tools ...*BridgeTool) {
@@ -90,7 +90,7 @@ func (s *testOffering) set(tools ...*BridgeTool) {
 	s.offer = tools
 }
 
-func (s *testOffering) callable() (tools []Tool) {
+func (s *testOffering) offeredTools() (tools []Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.offer {
@@ -99,7 +99,7 @@ func (s *testOffering) callable() (tools []Tool) {
 	return tools
 }
 
-func (s *testOffering) callableNamed(name string) Tool {
+func (s *testOffering) offeredTool(name string) Tool {
 	s.mu.Lock()
 	t := named(s.offer, name)
 	s.mu.Unlock()

@@ -98,8 +98,7 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 		s.refused = state.Refused
 	}
 	s.activations, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[partition]{}
-	s.setShown(r.list)
-	s.prefix = r.prefix
+	s.setShown(r.list, r.prefix)
 	if s.turns = nil; r.turns.begun {
 		s.turns = &r.turns
 	}

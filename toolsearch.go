@@ -116,8 +116,6 @@ func (s *Session) noteLoaded(tools []*BridgeTool) {
 		}
 	}
 	if fresh != nil {
-		prefix := s.prefix
-		s.setShown(slices.Concat(s.shown, fresh))
-		s.prefix = prefix
+		s.setShown(slices.Concat(s.shown, fresh), s.prefix)
 	}
 }
