@@ -21,10 +21,6 @@ func (s *Session) ActivateToolIfDeferred(name string) bool {
 	return isNamed(callable, name)
 }
 
-func isNamed(tools []*BridgeTool, name string) bool {
-	return slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.name == name })
-}
-
 // activate makes tools active. Every activation goes through it, in three phases:
 // it collects the tools, registers them, and publishes them. It registers without
 // any lock held, since a registry may have a lock of its own and call back. If a
@@ -53,18 +49,18 @@ func (s *Session) makeActive(names []string) (callable, fresh, without []*Bridge
 	// Phase 2: register. This also keeps the registrar from removing tools that
 	// it has already.
 	if s.registrar != nil {
-		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.begin(t) })
+		tools = slices.DeleteFunc(tools, func(t *BridgeTool) bool { return !s.registrar.hold(t) })
 	}
 
 	// Phase 3: publish.
 	callable, fresh, without = s.publish(tools)
 	if s.registrar != nil {
 		for _, t := range tools {
-			s.registrar.finish(t)
+			s.registrar.release(t)
 		}
-		if len(fresh)+len(without) > 0 {
-			s.registrar.sync() // the groups, and the tools that call those without room
-		}
+	}
+	if len(fresh)+len(without) > 0 {
+		s.syncRegistry() // the groups, and the tools that call those without room
 	}
 	return callable, fresh, without
 }
@@ -100,4 +96,44 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*Brid
 	s.active = active
 	s.usage.activations += len(fresh)
 	return callable, fresh, without
+}
+
+// A lastUse is what a session knows of the use of an active tool.
+type lastUse struct {
+	turn int // of the last use
+	act  int // the how many-th activation it was
+}
+
+// use records that t is used, and if fresh is set, that it was activated. The
+// caller holds mu.
+func (s *Session) use(t *BridgeTool, fresh bool) {
+	if s.used == nil {
+		s.used = make(map[string]lastUse)
+	}
+	u := s.used[t.name]
+	u.turn = s.turn
+	if fresh {
+		s.activations++
+		u.act = s.activations
+	}
+	s.used[t.name] = u
+}
+
+// inUse reports whether t and the tools that it needs are inline or active, in
+// their current version. It records their use.
+func (s *Session) inUse(t *BridgeTool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.viewLocked()
+	use := func(t *BridgeTool) bool {
+		if there, p := v.lookup(t.name); p == inline {
+			return there == t
+		}
+		if !slices.Contains(v.active, t) {
+			return false
+		}
+		s.use(t, false)
+		return true
+	}
+	return use(t) && !slices.ContainsFunc(v.needed(t), func(n *BridgeTool) bool { return !use(n) })
 }

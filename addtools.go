@@ -60,7 +60,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 		return err
 	}
 	return m.change(func() error {
-		src := cmp.Or(m.find(name), &source{name: name})
+		src := cmp.Or(m.sourceNamed(name), &source{name: name})
 		if src.server != nil {
 			return ErrDuplicate
 		}

@@ -47,9 +47,9 @@ func (s *Session) answerDescribe(args json.RawMessage) *mcp.CallToolResult {
 	answer := describeAnswer{Tools: []describedTool{}}
 	var described []*BridgeTool
 	for _, name := range in.Names {
-		t, err := s.find(v, name)
+		t, err := s.toolToCall(v, name)
 		if err != nil {
-			answer.Problems = append(answer.Problems, s.textRefused(v, name, err))
+			answer.Problems = append(answer.Problems, s.refusalFor(v, name, err))
 			continue
 		}
 		needed := v.needed(t)

@@ -123,9 +123,10 @@ func (o searchOutcome) message() string {
 	return line
 }
 
-// answerSearch searches, activates the tools that it finds and answers with them.
+// answerSearch searches and answers with the tools that it finds. It activates them, except
+// with ByBridge.
 func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
-	begun := time.Now()
+	start := time.Now()
 	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
@@ -177,7 +178,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	text := text.JSON(answer)
 	s.countSearch(len(found))
 	s.countAnswer(text)
-	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
+	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(start)})
 	r := mcp.NewToolResultText(text)
 	if listed := s.listedNames(found); v.disclosure == ByProvider && len(listed) > 0 && len(without) == 0 {
 		result.SetFound(r, listed)

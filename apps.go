@@ -39,7 +39,7 @@ func (s *Session) AppTools(server string) (tools []*BridgeTool) {
 // [context.DeadlineExceeded] after a call timeout, or an error of the server or a
 // middleware. With an error, the result is nil.
 func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any) (*mcp.CallToolResult, error) {
-	begun := time.Now()
+	start := time.Now()
 	tool = tool[:min(len(tool), maxAskedName)]
 	e := Event{Kind: EventCall, Tools: []string{tool}, Server: server, FromApp: true}
 	t, err := s.view().appTool(server, tool)
@@ -48,7 +48,7 @@ func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any
 		e.Tools[0] = t.name
 		res, err = s.callFound(ctx, t, args, true)
 	}
-	if e.Took, e.Err = time.Since(begun), err; err == nil {
+	if e.Took, e.Err = time.Since(start), err; err == nil {
 		e.ToolError = result.Failure(res)
 	}
 	s.tell(e)

@@ -55,7 +55,7 @@ func (m *Manager) missing(tools []saved.Tool, ofUser bool) (names []string, news
 			continue
 		}
 		seen[t.Server] = true
-		if src := m.find(t.Server); src == nil || src.isUnlisted() {
+		if src := m.sourceNamed(t.Server); src == nil || src.isUnlisted() {
 			names = append(names, t.Server)
 		}
 	}

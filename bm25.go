@@ -3,20 +3,11 @@ package mcphybrid
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/mcphybrid/mcphybrid/search"
 )
-
-// This file has BM25 as it is defined, and how the deferred tools of a catalog become an
-// index:
-//
-//	catalog ─ partition ─▶ deferred tools ─ tokenize.go ─▶ documents ─▶ deferredIndex
-//	                                              RankerClassic: a BM25Index, as here
-//	                                              all others: a search.Index, which knows fields and related words
 
 // The default parameters of BM25. They are those of the published reference and of
 // Lucene, see
@@ -167,94 +158,4 @@ func (x *BM25Index) Search(query string, n int, keep func(doc int) bool) []searc
 	}
 	slices.SortFunc(matches, func(a, b search.Match) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc)) })
 	return matches[:min(n, len(matches))]
-}
-
-// A deferredIndex is the index of the tools of a catalog that are deferred for most
-// sessions. It is made when it is first used.
-type deferredIndex struct {
-	once    sync.Once
-	indexes *deferredIndexer // makes it; nil if it is made
-	of      ranker
-	docs    []int // index in the tools, by document; ascending
-	rest    []int // the other indexes in the tools, likewise
-
-	grouping sync.Once
-	servers  *docsByServer
-}
-
-func (c *catalog) indexed() []int { return c.made().docs }
-
-func (c *catalog) index() ranker { return c.made().of }
-
-func (c *catalog) made() *deferredIndex {
-	x := c.deferredIndex
-	x.once.Do(func() {
-		if x.indexes != nil {
-			x.indexes.fill(x, c)
-		}
-	})
-	return x
-}
-
-// servers returns the documents of each server.
-func (c *catalog) servers() *docsByServer {
-	x := c.made()
-	x.grouping.Do(func() {
-		x.servers = newDocsByServer(len(x.docs), func(doc int) string { return c.tools[x.docs[doc]].def.Server })
-	})
-	return x.servers
-}
-
-// A deferredIndexer makes the indexes of one Manager's catalogs, each of the last one.
-type deferredIndexer struct {
-	*indexer
-
-	// searchable yields each tool, and whether a session without restrictions searches
-	// for it. Those are indexed. If nil, all tools are.
-	searchable func(c *catalog) iter.Seq2[*BridgeTool, bool]
-
-	mu   sync.Mutex
-	last ranker // the index that was made last
-}
-
-// fill makes the index of c.
-func (made *deferredIndexer) fill(x *deferredIndex, c *catalog) {
-	x.docs, x.rest = c.toIndex(made.searchable)
-	made.mu.Lock()
-	defer made.mu.Unlock()
-	x.of = made.ofTools(made.last, c.numberedTools(x.docs), c.known.of)
-	made.last = x.of
-}
-
-// toIndex returns the tools to index, all or those that are deferred for most
-// sessions, and the others, by their index in c.tools.
-func (c *catalog) toIndex(searchable func(*catalog) iter.Seq2[*BridgeTool, bool]) (docs, rest []int) {
-	docs = make([]int, 0, len(c.tools))
-	if searchable == nil {
-		for i := range c.tools {
-			docs = append(docs, i)
-		}
-		return docs, nil
-	}
-	i := 0
-	for _, is := range searchable(c) {
-		if is {
-			docs = append(docs, i)
-		} else {
-			rest = append(rest, i)
-		}
-		i++
-	}
-	return docs, rest
-}
-
-// documents returns the indexed tools, by document.
-func (c *catalog) documents() []*BridgeTool { return c.numberedTools(c.indexed()) }
-
-func (c *catalog) numberedTools(docs []int) []*BridgeTool {
-	tools := make([]*BridgeTool, len(docs))
-	for doc, i := range docs {
-		tools[doc] = c.tools[i]
-	}
-	return tools
 }

@@ -152,9 +152,9 @@ func TestCallsWithoutAnswers(t *testing.T) {
 		defer m.Close()
 		require.NoError(t, m.Start(t.Context()))
 		call := func() (string, time.Duration, error) {
-			begun := time.Now()
+			start := time.Now()
 			r, err := m.Call(t.Context(), "mcp_a__run", nil)
-			return resultText(t, r), time.Since(begun), err
+			return resultText(t, r), time.Since(start), err
 		}
 		times := func(n int) {
 			t.Helper()

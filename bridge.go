@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -10,6 +11,10 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
+
+func isNamed(tools []*BridgeTool, name string) bool {
+	return slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.name == name })
+}
 
 // A BridgeTool is one tool of an MCP server as a callable Go value. It is
 // immutable and may be used concurrently. Compare tools by name, not by pointer:
@@ -127,4 +132,13 @@ type matched struct {
 	policy any      // a *policy
 	rules  []uint16 // ascending
 	pinned bool
+}
+
+// namesOf returns the names of tools in the same order.
+func namesOf[T Tool](tools []T) []string {
+	list := make([]string, len(tools))
+	for i, t := range tools {
+		list[i] = t.Name()
+	}
+	return list
 }

@@ -47,7 +47,8 @@ type Middleware func(next Handler) Handler
 // Every call of a tool takes the same steps, whether it comes from here, from a
 // meta tool or from a registry:
 //
-//  1. Look up the tool. For an unknown name, suggest the nearest names.
+//  1. Look up the tool. For an unknown name, wait for the server that may have it, or
+//     suggest the nearest names.
 //  2. Check that the session may use it.
 //  3. Remove a null for an optional parameter that can't be null, and validate
 //     the arguments.
@@ -80,17 +81,17 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 // callTool calls a tool. Every call goes through it. If reads is set, it refuses tools
 // that don't say that they only read.
 func (s *Session) callTool(ctx context.Context, name string, args any, reads bool) (*mcp.CallToolResult, error) {
-	begun := time.Now()
+	start := time.Now()
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
-	t, err := s.find(v, name)
+	t, err := s.toolToCall(v, name)
 	if errors.Is(err, ErrUnknownTool) {
 		if of, away := s.awayTool(v, name); of != nil {
 			if there, down := s.scope.manager.connectServer(ctx, of, away.Server); down != nil {
 				err = upstream.About(down, "tool", away.Own, away.Server)
 			} else if there {
 				v = s.view()
-				t, err = s.find(v, name)
+				t, err = s.toolToCall(v, name)
 			}
 		}
 	}
@@ -101,7 +102,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	if err == nil {
 		res, err = s.callFound(ctx, t, args, false)
 	}
-	took := time.Since(begun)
+	took := time.Since(start)
 	s.count(t, took, err != nil || res.IsError)
 	e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
 	if err == nil {
@@ -112,7 +113,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	}
 	s.tell(e)
 	if err != nil {
-		return mcp.NewToolResultError(s.textRefused(v, name, err)), err
+		return mcp.NewToolResultError(s.refusalFor(v, name, err)), err
 	}
 	return res, nil
 }
@@ -131,8 +132,8 @@ func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
 	return of, t
 }
 
-// textRefused returns the text that tells the model why a call has no result.
-func (s *Session) textRefused(v *view, name string, err error) string {
+// refusalFor returns the text that tells the model why a call has no result.
+func (s *Session) refusalFor(v *view, name string, err error) string {
 	var unknown *UnknownToolError
 	if errors.As(err, &unknown) {
 		s.nameKnown(v.toolsNamed(unknown.Nearest))
@@ -150,8 +151,8 @@ func (s *Session) textRefused(v *view, name string, err error) string {
 	return text
 }
 
-// find returns the tool with that name if the session may call it.
-func (s *Session) find(v *view, name string) (*BridgeTool, error) {
+// toolToCall returns the tool with that name if the session may call it.
+func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 	t, _ := v.lookup(name)
 	kept := v.kept[name]
 	if kept != nil { // another tool of this name is not what the model means
@@ -160,7 +161,7 @@ func (s *Session) find(v *view, name string) (*BridgeTool, error) {
 	if t != nil {
 		return t, nil
 	}
-	if i, j, there := v.find(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
+	if i, j, there := v.placeOf(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
 		return nil, &permissionError{name: name}
 	}
 	if held := v.quarantined(name); held != nil {
@@ -200,7 +201,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromAp
 	refused := func(written []byte, more int, violations ...Violation) error {
 		e := &ArgumentsError{Tool: t.name, Violations: violations, More: more, Schema: t.InputSchema()}
 		if !fromApp { // the model is told how often it made the same call
-			e.Repeated = s.refuse(t.name, written)
+			e.Repeated = s.countRefusal(t.name, written)
 		}
 		return e
 	}
@@ -254,7 +255,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 		}
 		return fmt.Errorf("mcphybrid: tool %q was not called: %w", now.name, ErrChanged)
 	}
-	t, err := s.find(s.view(), c.Tool.name)
+	t, err := s.toolToCall(s.view(), c.Tool.name)
 	if c.FromApp {
 		t, err = s.view().appTool(c.Tool.def.Server, c.Tool.def.Own)
 	}
@@ -272,7 +273,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 				return nil, changed(t)
 			}
 		case !isNamed(without, t.name): // the tool has just left the catalog
-			if _, err := s.find(s.view(), t.name); err != nil {
+			if _, err := s.toolToCall(s.view(), t.name); err != nil {
 				return nil, err
 			}
 			return nil, &UnknownToolError{Name: t.name}
@@ -281,9 +282,9 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	return t.Call(broker.WithCaller(ctx, s.caller), c.Arguments)
 }
 
-// refuse records a rejected call and returns how many times in a row the same
+// countRefusal records a rejected call and returns how many times in a row the same
 // call was rejected before.
-func (s *Session) refuse(name string, args json.RawMessage) int {
+func (s *Session) countRefusal(name string, args json.RawMessage) int {
 	sum := sha256.Sum256(slices.Concat([]byte(name), []byte{0}, args))
 	text := hex.EncodeToString(sum[:8])
 	s.mu.Lock()

@@ -1,11 +1,9 @@
 package mcphybrid
 
 import (
-	"context"
 	"errors"
 	"slices"
 
-	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -61,66 +59,6 @@ func (m *Manager) change(f func() error) error {
 	return nil
 }
 
-// tellChanges tells the host of the changed definitions among the problems.
-func (m *Manager) tellChanges(problems []error) {
-	for _, err := range problems {
-		if change := new(ChangedError); errors.As(err, &change) {
-			e := Event{Kind: EventChanged, Server: change.Server, Err: err}
-			if change.Name != "" {
-				e.Tools = []string{change.Name}
-			}
-			m.tellDetached(m.life, e)
-		}
-	}
-}
-
-// tellResources calls the host's code. No server waits for it, and Close does not.
-func (m *Manager) tellResources() {
-	m.resourcesTask.Do(func() {
-		if m.life.Err() != nil {
-			return
-		}
-		_, _ = hostcode.Detached(m.life, "Options.OnResources", func() (struct{}, error) {
-			m.opts.OnResources(m.user.id)
-			return struct{}{}, nil
-		})
-	})
-}
-
-// embed has the vectors follow the catalog and what servers list. The caller holds
-// mu.
-func (m *Manager) embed() {
-	if m.semantic != nil {
-		m.semantic.Changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
-	}
-}
-
-// listedNames returns the own names of the tools that servers have listed since they
-// were connected, by server. A server that the host removed has none.
-func (m *Manager) listedNames() map[string][]string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := make(map[string][]string)
-	for _, name := range m.removed {
-		list[name] = nil
-	}
-	for _, src := range m.sources {
-		defs := src.listed
-		if src.server == nil {
-			defs = src.defs
-		} else if !src.live {
-			delete(list, src.name)
-			continue
-		}
-		names := make([]string, len(defs))
-		for i, d := range defs {
-			names[i] = d.Own
-		}
-		list[src.name] = names
-	}
-	return list
-}
-
 // sync updates all registries to the current catalog, including those of users'
 // sessions.
 func (m *Manager) sync() {
@@ -128,7 +66,7 @@ func (m *Manager) sync() {
 	attached, users := slices.Clone(m.attached), m.users.list()
 	m.mu.Unlock()
 	for _, s := range attached {
-		s.registrar.sync()
+		s.syncRegistry()
 	}
 	for _, u := range users {
 		u.forgetPartitions()

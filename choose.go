@@ -53,10 +53,10 @@ func takes(form *request.Form, model string, d Disclosure, adds bool) error {
 	return nil
 }
 
-// begin chooses the disclosure and fixes it. What was shown before stays, if the model can
+// fixDisclosure chooses the disclosure and fixes it. What was shown before stays, if the model can
 // go on with it. complete is set if all servers have listed their tools. The caller holds
 // mu, and v is how it sees the session.
-func (s *Session) begin(v *view, form *request.Form, model string, complete bool) error {
+func (s *Session) fixDisclosure(v *view, form *request.Form, model string, complete bool) error {
 	d, why := s.asked.disclosure, asAsked
 	bare := false
 	if d == Automatic {
@@ -70,9 +70,9 @@ func (s *Session) begin(v *view, form *request.Form, model string, complete bool
 	s.disclosure.Store(int32(d))
 	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
 	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
-		s.setShown(nil)
+		s.setShown(nil, nil)
 		s.full, s.overflow = false, nil
-		s.reconcile(v.partition)
+		s.settle(v.partition)
 	}
 	return nil
 }

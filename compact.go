@@ -9,9 +9,9 @@ import (
 )
 
 // Compact drops old active tools and rebuilds the tool list and the prompt
-// sections from the current catalog. Only Compact removes or changes anything
-// that the model was sent, which loses the provider's prompt cache. So call it
-// when you rewrite the conversation anyway.
+// sections from the current catalog. It removes and changes what the model was sent,
+// which loses the provider's prompt cache. So call it when you rewrite the
+// conversation anyway. [Session.Tools] says what else takes anything from that list.
 //
 // Compact drops the active tools that have not been used for
 // [ActiveOptions.Turns] turns. If more than [ActiveOptions.Max] are active, it
@@ -32,7 +32,7 @@ func (s *Session) Compact() []*BridgeTool {
 	s.kept, s.full, s.seen = nil, false, weak.Pointer[partition]{} // nothing takes room any more
 	s.knownNames, s.turns = nil, nil
 	s.disclosure.Store(int32(s.asked.disclosure))
-	s.setShown(nil)
+	s.setShown(nil, nil)
 	s.ledger.noticeCompact()
 	now := s.viewLocked()
 	gone := slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool {
@@ -102,44 +102,4 @@ func (s *Session) NextTurn() {
 	if s.turn < math.MaxInt { // a saved session may be there already
 		s.turn++
 	}
-}
-
-// A lastUse is what a session knows of the use of an active tool.
-type lastUse struct {
-	turn int // of the last use
-	act  int // the how many-th activation it was
-}
-
-// use records that t is used, and if fresh is set, that it was activated. The
-// caller holds mu.
-func (s *Session) use(t *BridgeTool, fresh bool) {
-	if s.used == nil {
-		s.used = make(map[string]lastUse)
-	}
-	u := s.used[t.name]
-	u.turn = s.turn
-	if fresh {
-		s.activations++
-		u.act = s.activations
-	}
-	s.used[t.name] = u
-}
-
-// inUse reports whether t and the tools that it needs are inline or active, in
-// their current version. It records their use.
-func (s *Session) inUse(t *BridgeTool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.viewLocked()
-	use := func(t *BridgeTool) bool {
-		if there, p := v.lookup(t.name); p == inline {
-			return there == t
-		}
-		if !slices.Contains(v.active, t) {
-			return false
-		}
-		s.use(t, false)
-		return true
-	}
-	return use(t) && !slices.ContainsFunc(v.needed(t), func(n *BridgeTool) bool { return !use(n) })
 }

@@ -66,8 +66,8 @@ func (s *Session) untell(said telling) {
 	if said.first {
 		s.turns = nil
 		s.disclosure.Store(int32(s.asked.disclosure))
-		s.setShown(said.was)
-		s.prefix, s.full, s.seen = said.wasPrefix, said.wasFull, weak.Pointer[partition]{}
+		s.setShown(said.was, said.wasPrefix)
+		s.full, s.seen = said.wasFull, weak.Pointer[partition]{}
 	}
 }
 
@@ -91,9 +91,7 @@ func (s *Session) forgetUntold() {
 	if names == nil {
 		return
 	}
-	began := s.prefix
-	s.setShown(slices.Concat(s.shown[:told], left))
-	s.prefix = began
+	s.setShown(slices.Concat(s.shown[:told], left), s.prefix)
 	s.remember(names)
 }
 

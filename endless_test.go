@@ -65,9 +65,9 @@ func TestEndlessLists(t *testing.T) {
 	calls := func(more func(n int) bool) float64 {
 		times = times[:0]
 		for n := 0; more(n); n++ {
-			begun := time.Now()
+			start := time.Now()
 			_, err := s.Call(t.Context(), "mcp_good__tool_007", nil)
-			if took := time.Since(begun); len(times) < cap(times) {
+			if took := time.Since(start); len(times) < cap(times) {
 				times = append(times, took)
 			}
 			require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 // Export returns [Session.Tools] in the form of a provider, in the same order.
 // With [ByProvider], the list also has the deferred tools, marked as such.
 //
-// Like Tools, and to the byte, the list only grows at its end until
-// [Session.Compact]. Export fails if the format is unknown, if the provider can't
+// Like Tools, and to the byte, the list grows at its end: [Session.Tools] has the
+// exceptions. Export fails if the format is unknown, if the provider can't
 // take a tool's name, or if the session is ByProvider and the format has no such
 // mark. If the provider does not accept that many tools, Export returns the list
 // and an error that says so.

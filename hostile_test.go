@@ -413,11 +413,11 @@ func (row hostileRow) run(t *testing.T, over byte) {
 		}
 	}()
 	good := func() {
-		begun := time.Now()
+		start := time.Now()
 		r, err := m.Call(t.Context(), "mcp_good__tool_001", nil)
 		require.NoError(t, err)
 		assert.Equal(t, "tool_001 {}", resultText(t, r))
-		assert.Less(t, time.Since(begun), opts.Limits.CallTimeout, "it waits for the other server")
+		assert.Less(t, time.Since(start), opts.Limits.CallTimeout, "it waits for the other server")
 	}
 
 	err := m.Start(t.Context())
@@ -497,9 +497,9 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	}
 
 	bad.set(mischief{Stubborn: row.does.Stubborn})
-	begun := time.Now()
+	start := time.Now()
 	require.NoError(t, m.Close())
-	assert.Less(t, time.Since(begun), endOfChild+10*time.Second)
+	assert.Less(t, time.Since(start), endOfChild+10*time.Second)
 	soon(t, func() bool { return bad.running() == 0 }, "its processes end")
 	// The limit holds for the call, for the minute without a call, and for each call after.
 	assert.LessOrEqual(t, asked.Load(), int64((2+laterCalls)*max(row.asked, 0)), "questions that reached the host")

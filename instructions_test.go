@@ -32,7 +32,7 @@ func saying(name, instructions string, n int) ServerConfig {
 func saysNow(t *testing.T, m *Manager, server, instructions string) {
 	t.Helper()
 	m.mu.Lock()
-	src := m.find(server)
+	src := m.sourceNamed(server)
 	list := upstream.List{Instructions: instructions}
 	for _, d := range src.listed {
 		list.Elements[upstream.Tools] = append(list.Elements[upstream.Tools], upstream.Element{Raw: d.Raw})

@@ -10,10 +10,10 @@ import (
 )
 
 // A listItem is one item that a session's model was given. A provider caches the beginning
-// of a request as long as not a byte changes. So a session keeps a list of items and only
-// appends to it. Both the prompt sections and the tool list are this list, written item by
-// item: all of it at the head of a request or, by Turn, the beginning there and the rest in
-// messages.
+// of a request as long as not a byte changes. So a session keeps a list of items and
+// appends to it: Session.shown has the exceptions. Both the prompt sections and the tool
+// list are this list, written item by item: all of it at the head of a request or, by Turn,
+// the beginning there and the rest in messages.
 type listItem struct {
 	slot    slot
 	section section
@@ -137,15 +137,16 @@ func (s *Session) updateShown(v *view) []listItem {
 		prefix = v.promptPrefix()
 	}
 	if len(list) > 0 {
-		s.setShown(list)
-		s.prefix, s.shownAs = prefix, v.listVersion()
+		s.setShown(list, prefix)
+		s.shownAs = v.listVersion()
 	}
 	return list
 }
 
-// setShown sets the list of items. The caller holds mu.
-func (s *Session) setShown(list []listItem) {
-	s.shown, s.prefix, s.shownAs, s.metas = list, nil, listVersion{}, metaSet{}
+// setShown sets the list of items and the prefix with which it begins, or nil. The caller
+// holds mu.
+func (s *Session) setShown(list []listItem, prefix *promptPrefix) {
+	s.shown, s.prefix, s.shownAs, s.metas = list, prefix, listVersion{}, metaSet{}
 	for _, e := range list {
 		if e.isMeta() {
 			s.metas[e.meta] = true
@@ -177,8 +178,8 @@ func (s *Session) startsFresh(v *view) bool {
 	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked && !s.full && !v.begun
 }
 
-// withdraw removes the tools that are held back from the list. It is the only
-// removal outside Compact: hiding an untrusted tool is worth the provider's cache.
+// withdraw removes the tools that are held back from the list: hiding an untrusted tool
+// is worth the provider's cache.
 // Their names still refer to them. The caller holds mu.
 //
 // Once the conversation has begun by a Turn, nothing is removed from its beginning: the
@@ -197,7 +198,7 @@ func (s *Session) withdraw(now *partition) {
 		return true
 	})
 	if held != nil {
-		s.setShown(list)
+		s.setShown(list, nil)
 		s.remember(held)
 	}
 }
@@ -212,9 +213,7 @@ func (s *Session) takeBackHeld(now *partition) {
 		}
 	}
 	if back != nil {
-		prefix := s.prefix
-		s.setShown(slices.Concat(s.shown, back))
-		s.prefix = prefix
+		s.setShown(slices.Concat(s.shown, back), s.prefix)
 		s.remember(held)
 	}
 }
@@ -259,9 +258,10 @@ func (v *view) promptPrefix() *promptPrefix {
 // Make the model's calls with [Session.Call]: the Call method of a tool in
 // this list calls the server directly.
 //
-// From the first call on, the list only grows at its end, until [Session.Compact].
-// A tool that has left the catalog stays in it, and a changed tool keeps its old
-// definition. Only a tool in quarantine is removed: see [TrustQuarantine].
+// From the first call on, the list grows at its end, until [Session.Compact]. A tool
+// that has left the catalog stays in it, and a changed tool keeps its old definition. A
+// tool in quarantine is removed: see [TrustQuarantine]. The first [Session.Turn] may begin
+// the list anew, and what a conversation takes back leaves it: see [Turn.Removed].
 func (s *Session) Tools() []Tool {
 	var list []Tool
 	for _, e := range remaining(s.show()) {

@@ -23,9 +23,9 @@ func (s *partition) each() iter.Seq2[*BridgeTool, standing] {
 	}
 }
 
-// find returns the place of the tool that name means, even if it is hidden: the index
+// placeOf returns the place of the tool that name means, even if it is hidden: the index
 // of its catalog and its index there.
-func (s *partition) find(name string) (i, j int, ok bool) {
+func (s *partition) placeOf(name string) (i, j int, ok bool) {
 	for i, c := range slices.Backward(s.catalogs) {
 		if j, ok := c.indexOf(name); ok && s.verdicts[i].at(j).why != whyOverridden {
 			return i, j, true
@@ -58,7 +58,7 @@ func (s *partition) meaning(name string) iter.Seq[*catalog] {
 // lookup returns the tool with that registered name and its standing, or nil if the
 // session does not see it.
 func (s *partition) lookup(name string) (*BridgeTool, standing) {
-	if i, j, ok := s.find(name); ok && s.verdicts[i].at(j).standing != hidden {
+	if i, j, ok := s.placeOf(name); ok && s.verdicts[i].at(j).standing != hidden {
 		return s.catalogs[i].tools[j], s.verdicts[i].at(j).standing
 	}
 	return nil, hidden
@@ -112,7 +112,7 @@ func (s *partition) needs(t *BridgeTool) []*BridgeTool {
 	for _, c := range s.catalogs {
 		needs := c.dependencies[t]
 		for _, name := range c.needsBelow[t] {
-			if i, j, ok := s.find(name); ok {
+			if i, j, ok := s.placeOf(name); ok {
 				needs = append(slices.Clip(needs), s.catalogs[i].tools[j])
 			}
 		}

@@ -86,7 +86,7 @@ func check(m *Manager, sessions ...*Session) error {
 			}
 		}
 		for _, known := range names {
-			t, err := s.find(v, known.Name)
+			t, err := s.toolToCall(v, known.Name)
 			if err == nil && (t.owner != known.owner || t.def.Server != known.Server || t.def.Own != known.Own) {
 				return fmt.Errorf("%s was of %+v, and means %+v", known.Name, known.Tool, t.def.names())
 			}
@@ -98,7 +98,7 @@ func check(m *Manager, sessions ...*Session) error {
 			if e.tool == nil {
 				continue
 			}
-			if t, err := s.find(v, e.tool.name); err == nil && !t.is(e.tool) {
+			if t, err := s.toolToCall(v, e.tool.name); err == nil && !t.is(e.tool) {
 				return fmt.Errorf("%s is shown as %+v, and means %+v", e.tool.name, e.tool.def.names(), t.def.names())
 			}
 		}
@@ -240,7 +240,7 @@ func checkSources(m *Manager) error {
 		if slices.Contains(names, src.name) {
 			continue // its name means the first
 		}
-		if names = append(names, src.name); m.find(src.name) != src {
+		if names = append(names, src.name); m.sourceNamed(src.name) != src {
 			return fmt.Errorf("server %q is not found", src.name)
 		}
 	}
@@ -460,8 +460,8 @@ func checkCatalog(c *catalog) error {
 // or nil. Nobody else may use them at the same time.
 func checkRegistry(s *Session, r *ToolRegistry) error {
 	var want, got []string
-	callable := s.callable()
-	for _, t := range callable {
+	offered := s.offeredTools()
+	for _, t := range offered {
 		want = append(want, t.Name())
 	}
 	for _, t := range r.List() {
@@ -472,7 +472,7 @@ func checkRegistry(s *Session, r *ToolRegistry) error {
 	if !slices.Equal(want, got) {
 		return fmt.Errorf("the registry holds %v, the session offers %v", got, want)
 	}
-	if groups := groupsOf(callable); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
+	if groups := groupsOf(offered); len(groups)+len(r.groups) > 0 && !reflect.DeepEqual(groups, r.groups) {
 		return fmt.Errorf("the registry has the groups %v, want %v", r.groups, groups)
 	}
 	return nil

@@ -90,13 +90,13 @@ func NewManager(opts *Options) *Manager {
 		}
 	}
 	m.policy.Store(newPolicy(&m.opts, m.toolTokens, m.lineTokens))
-	m.begin(context.Background())
+	m.setUp(context.Background())
 	return m
 }
 
-// begin sets up the rest of a Manager whose options are set. The Manager ends
+// setUp sets up the rest of a Manager whose options are set. The Manager ends
 // when ctx does, if not before.
-func (m *Manager) begin(ctx context.Context) {
+func (m *Manager) setUp(ctx context.Context) {
 	m.manager = m
 	m.changed = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
@@ -253,7 +253,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrClosed)
 	}
-	if m.find(cfg.Name) != nil {
+	if m.sourceNamed(cfg.Name) != nil {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrDuplicate)
 	}
@@ -286,7 +286,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 // so code that runs while the server connects or lists its tools must not call it.
 func (m *Manager) RemoveServer(name string) bool {
 	m.mu.Lock()
-	src := m.find(name)
+	src := m.sourceNamed(name)
 	m.mu.Unlock()
 	return src != nil && m.remove(src)
 }

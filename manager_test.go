@@ -106,7 +106,7 @@ func TestStartFailures(t *testing.T) {
 			t.Run(test.name, func(t *testing.T) {
 				t.Parallel()
 				test.cfg.Name = "bad"
-				begun := time.Now()
+				start := time.Now()
 				if strings.HasPrefix(test.want, "no answer") {
 					test.cfg.StartTimeout = 300 * time.Millisecond
 				}
@@ -116,7 +116,7 @@ func TestStartFailures(t *testing.T) {
 				assert.ErrorContains(t, err, `mcphybrid: server "bad": `)
 				assert.ErrorContains(t, err, test.want)
 				assert.NotContains(t, err.Error(), `"good"`)
-				assert.Less(t, time.Since(begun), DefaultStartTimeout)
+				assert.Less(t, time.Since(start), DefaultStartTimeout)
 				assert.Equal(t, []string{"mcp_good__tool_000", "mcp_good__tool_001"}, toolNames(m.InlineTools()))
 				assert.Equal(t, StateDown, m.Servers()[0].State)
 				assert.ErrorContains(t, m.Servers()[0].Err, test.want)

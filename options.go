@@ -150,8 +150,8 @@ type Options struct {
 	// that match no tool, here and in Pins and Rules.
 	Access Access
 
-	// Pins are the tools that are inline in any case, unless a rule excludes
-	// them: names and patterns as in [Access].
+	// Pins are the tools that are inline whatever the room for inline tools, within
+	// List, unless a rule excludes them: names and patterns as in [Access].
 	Pins []string
 
 	// Rules say by intent which tools there are, which are not, and which are
@@ -474,7 +474,8 @@ func cloneExtensions(extensions map[string]any) map[string]any {
 
 // InlineOptions say which tools are inline: the first, or with
 // [Options.Usage] the most used, until one of these limits is reached. Pins
-// come first and take from both limits, but are inline even beyond them.
+// come first and take from both limits, but are inline even beyond them, within
+// [ListOptions].
 type InlineOptions struct {
 	// Max is the largest number of tools that are all inline; of more, the first
 	// Max are. It defaults to 40 ([DefaultMaxInline]).
@@ -565,4 +566,18 @@ func (o *InlineOptions) setTokens() {
 	}
 	amount(&o.MaxTokens, defaultMaxInlineTokens)
 	amount(&o.deferring, defaultMaxInlineTokens)
+}
+
+// setListDefaults sets what the options for inline and active tools, which are set,
+// leave of a session's list.
+func (o *Options) setListDefaults() {
+	sum := func(a, b int) int { return a + min(b, NoLimit-a) }
+	most := o.Inline.Max
+	if o.JustInTime != nil {
+		most = max(most, o.JustInTime.Threshold)
+	}
+	amount(&o.List.Max, max(defaultMaxListed, sum(most, o.Active.Max)))
+	amount(&o.List.MaxTokens, max(defaultMaxListedTokens, sum(o.Inline.MaxTokens, o.Inline.MaxTokens)))
+	amount(&o.List.ServerMax, max(o.List.Max-o.List.Max/4, most))
+	amount(&o.List.ServerTokens, o.List.MaxTokens-o.List.MaxTokens/2)
 }

@@ -56,7 +56,7 @@ func (s *Session) mustHide(v *view, name string) bool {
 	if t, _ := v.lookup(name); t != nil {
 		return false
 	}
-	_, _, there := v.find(name)
+	_, _, there := v.placeOf(name)
 	return there || v.quarantined(name) != nil || s.rights.And(rules.Access(s.scope.opts.Access)).Denies(name)
 }
 

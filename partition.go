@@ -12,10 +12,10 @@ import (
 // Each session's tools are partitioned. By default, with names in registration order:
 //
 //	tool 1 … tool 40      inline     there is room: Options.Inline.Max
-//	tool 41 …             deferred   in the index, which bm25.go makes
+//	tool 41 …             deferred   in the index, which deferredindex.go makes
 //	mcp_git__delete_*     hidden     an access list or a rule says so
 //
-// Pins are inline whatever the room. Tools that their servers want always loaded, and the
+// Pins are inline whatever the room for inline tools, within Options.List. Tools that their servers want always loaded, and the
 // most used, get the room before the others.
 
 // A standing is what a session may do with a tool.
@@ -123,9 +123,10 @@ const (
 )
 
 // decide sets the standing of each tool of s. First comes what decides each tool for
-// itself, the strongest first: access, rules that exclude, pins, rules that include or
-// summarize. Then the others fill the room for inline tools: first those that their servers
-// want always loaded, then the most used, then the rest in registration order.
+// itself, the strongest first: a name that is another tool's, access, rules that exclude,
+// pins, rules that include or summarize. Then the others fill the room for inline tools: first
+// those that their servers want always loaded, then the most used, then the rest in
+// registration order.
 func (s *partition) decide() {
 	p := s.policy
 	seen := s.decideEach()

@@ -6,20 +6,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// setListDefaults sets what the options for inline and active tools, which are set,
-// leave of a session's list.
-func (o *Options) setListDefaults() {
-	sum := func(a, b int) int { return a + min(b, NoLimit-a) }
-	most := o.Inline.Max
-	if o.JustInTime != nil {
-		most = max(most, o.JustInTime.Threshold)
-	}
-	amount(&o.List.Max, max(defaultMaxListed, sum(most, o.Active.Max)))
-	amount(&o.List.MaxTokens, max(defaultMaxListedTokens, sum(o.Inline.MaxTokens, o.Inline.MaxTokens)))
-	amount(&o.List.ServerMax, max(o.List.Max-o.List.Max/4, most))
-	amount(&o.List.ServerTokens, o.List.MaxTokens-o.List.MaxTokens/2)
-}
-
 // A policy decides the standing of tools: which are inline, summarized, deferred
 // or hidden. It is not changed once it is in use.
 type policy struct {

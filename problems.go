@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/scan"
 )
 
 // Problems returns the problems that do not keep the Manager from working. First
@@ -61,4 +62,39 @@ func (m *Manager) logIdlePatterns() {
 	for _, err := range m.idlePatterns() {
 		m.opts.Logger.Warn(err.Error())
 	}
+}
+
+// Marks returns the suspicious text in the definitions of the catalog's tools, by
+// registered name, and nothing for a tool without any. What is suspicious in a server's
+// instructions stands under the server's name, if it has tools. It reads all definitions:
+// [scan.Definition] says how long a byte takes. A mark is a reason for a person to look,
+// not a proof. The Manager does nothing about it.
+func (m *Manager) Marks() map[string][]scan.Mark {
+	marks := make(map[string][]scan.Mark)
+	c := m.cur.Load()
+	owners := make(map[string][]string) // servers by the registered and own names of their tools
+	for _, known := range m.catalogs() {
+		for _, t := range known.tools {
+			owners[t.name] = append(owners[t.name], t.def.Server)
+			owners[t.def.Own] = append(owners[t.def.Own], t.def.Server)
+		}
+	}
+	for _, t := range c.tools {
+		foreign := func(word string) bool {
+			servers := owners[word]
+			return len(servers) > 0 && !slices.Contains(servers, t.def.Server)
+		}
+		if found := scan.Definition(t.def.Raw, foreign); len(found) > 0 {
+			marks[t.name] = found
+		}
+	}
+	for _, s := range c.list.servers {
+		if s == nil || s.instructions == "" {
+			continue
+		}
+		if found := scan.Definition(instructionsAsDefinition(s.instructions), nil); len(found) > 0 {
+			marks[s.server] = append(marks[s.server], found...)
+		}
+	}
+	return marks
 }

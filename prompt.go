@@ -34,7 +34,7 @@ const (
 // model to prefer them and to leave out optional parameters, and does not change. It is
 // "" if the session began with inline tools of fewer than 2,200 tokens, of which it
 // would be more than 3 %. With [PromptOptions.ListInline], it lists the tools too, and
-// grows at its end only, until [Session.Compact].
+// grows at its end as [Session.Tools] does.
 func (s *Session) InlineSection() string {
 	return strings.TrimPrefix(s.written(true, false), "\n\n")
 }

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/enrich"
@@ -121,3 +122,22 @@ func (x *indexer) ofTools(prev ranker, tools []*BridgeTool, known func(*BridgeTo
 
 // ofDocuments returns an index of resources and the like, which no classic ranker ranks.
 func (x *indexer) ofDocuments(docs []*search.Document) *search.Index { return x.empty().New(docs) }
+
+// plainText returns the text that stands for t in [RankerClassic], with its hints h or
+// without.
+func (t *BridgeTool) plainText(h *enrich.Known) string {
+	text := strings.Join([]string{t.def.Server, t.def.Own, t.def.Description}, " ")
+	if h != nil {
+		text += " " + h.Words()
+	}
+	return text
+}
+
+// document returns the document that stands for t in the other rankers, with its hints h or
+// without, and with the words of its server's instructions.
+func (t *BridgeTool) document(h *enrich.Known) *search.Document {
+	if h == nil {
+		return t.instructed.document(t.def.Document())
+	}
+	return t.instructed.document(&h.Document)
+}

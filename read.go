@@ -141,7 +141,7 @@ func (s *Session) Complete(ctx context.Context, server string, p mcp.CompletePar
 // ask makes a request of the server that has what is asked for. All requests for
 // resources and prompts go through it.
 func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id string, request func(context.Context, *upstream.Server, upstream.Precheck) (any, error)) (result any, from origin, err error) {
-	begun := time.Now()
+	start := time.Now()
 	v := s.view()
 	s.mu.Lock()
 	links := s.links
@@ -172,7 +172,7 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 			err = fmt.Errorf("%w; server %q is still connecting", err, server)
 		}
 	}
-	s.tell(Event{Kind: EventRead, Server: from.server, Query: id, Took: time.Since(begun), Err: err})
+	s.tell(Event{Kind: EventRead, Server: from.server, Query: id, Took: time.Since(start), Err: err})
 	return result, from, err
 }
 
@@ -191,7 +191,7 @@ func (s *Session) link(from origin, contents []mcp.Content) {
 		s.links = s.links.With(resources.Place{Of: from.of, Server: from.server}, uris)
 	}
 	s.mu.Unlock()
-	if first && s.registrar != nil {
-		s.registrar.sync() // registers the tool that reads
+	if first {
+		s.syncRegistry() // registers the tool that reads
 	}
 }

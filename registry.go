@@ -174,12 +174,3 @@ func (r *ToolRegistry) Execute(ctx context.Context, name string, args json.RawMe
 	}
 	return t.Call(ctx, args)
 }
-
-// namesOf returns the names of tools in the same order.
-func namesOf[T Tool](tools []T) []string {
-	list := make([]string, len(tools))
-	for i, t := range tools {
-		list[i] = t.Name()
-	}
-	return list
-}

@@ -20,12 +20,12 @@ import (
 // that the session offers now, so the last one leaves it right.
 type registrar struct {
 	reg     Registry
-	session callables
+	session offering
 	log     *slog.Logger
 
 	mu      sync.Mutex
 	held    map[string][]*registration // by name: the copies that the registry may hold
-	pending map[string]int             // by name: activations between begin and finish
+	pending map[string]int             // by name: activations between hold and release
 	begun   uint64                     // activations that ever began
 	syncing bool                       // a goroutine is in sync
 	again   bool                       // sync must run once more
@@ -38,17 +38,17 @@ type registrar struct {
 	groups  map[string][]string // as published
 }
 
-// Callables say which tools belong in a registry: a [Session], or what a test offers.
+// An offering says which tools belong in a registry: a [Session] does, or a test.
 // The registrar holds no lock while it calls these methods.
-type callables interface {
-	// callable returns all tools that belong in the registry now, in the order of
+type offering interface {
+	// offeredTools returns all tools that belong in the registry now, in the order of
 	// registration.
-	callable() []Tool
+	offeredTools() []Tool
 
-	// callableNamed returns the one of these with that name, or nil.
-	callableNamed(name string) Tool
+	// offeredTool returns the one of these with that name, or nil.
+	offeredTool(name string) Tool
 
-	// usable returns the tool with that name that the session may use, callable or
+	// usable returns the tool with that name that the session may use, offered or
 	// not, or nil.
 	usable(name string) Tool
 
@@ -64,7 +64,7 @@ type registration struct {
 }
 
 // newRegistrar returns the registrar of a session's registry.
-func newRegistrar(reg Registry, session callables, log *slog.Logger) *registrar {
+func newRegistrar(reg Registry, session offering, log *slog.Logger) *registrar {
 	r := &registrar{
 		reg: reg, session: session, log: log,
 		held: make(map[string][]*registration), pending: make(map[string]int),
@@ -91,10 +91,10 @@ func (r *registrar) close() {
 	r.mu.Unlock()
 }
 
-// begin registers t, which is offered or about to be, and keeps it registered
-// until [registrar.finish]. It reports whether the registry has t. If so, the
-// caller must call finish.
-func (r *registrar) begin(t Tool) bool {
+// hold registers t, which is offered or about to be, and keeps it registered
+// until [registrar.release]. It reports whether the registry has t. If so, the
+// caller must call release.
+func (r *registrar) hold(t Tool) bool {
 	var copies []Tool
 	r.mu.Lock()
 	r.pending[t.Name()]++
@@ -108,7 +108,7 @@ func (r *registrar) begin(t Tool) bool {
 	if r.stores(t.Name(), copies) || r.register(t) {
 		return true
 	}
-	r.finish(t)
+	r.release(t)
 	return false
 }
 
@@ -125,19 +125,19 @@ func (r *registrar) stores(name string, copies []Tool) (found bool) {
 	return found
 }
 
-// finish ends what [registrar.begin] began, when it is decided whether t is
+// release ends what [registrar.hold] began, when it is decided whether t is
 // offered.
-func (r *registrar) finish(t Tool) {
+func (r *registrar) release(t Tool) {
 	r.mu.Lock()
 	if r.pending[t.Name()]--; r.pending[t.Name()] == 0 {
 		delete(r.pending, t.Name())
 	}
 	r.mu.Unlock()
-	r.reconcile(t.Name(), t)
+	r.setRight(t.Name(), t)
 }
 
 // holdsLocked reports whether t is registered or being registered. The goroutine
-// that registers it reconciles its name.
+// that registers it sets its name right.
 func (r *registrar) holdsLocked(t Tool) bool {
 	return slices.ContainsFunc(r.held[t.Name()], func(g *registration) bool { return g.of == t })
 }
@@ -172,7 +172,7 @@ func (r *registrar) register(t Tool) bool {
 }
 
 // takeLocked returns the registrations under name and forgets them. It leaves
-// out those under way: the goroutine that registers them reconciles the name next.
+// out those under way: the goroutine that registers them sets the name right next.
 func (r *registrar) takeLocked(name string) (regs []*registration) {
 	var underway []*registration
 	for _, g := range r.held[name] {
@@ -194,24 +194,24 @@ func (r *registrar) unregister(regs []*registration) {
 	}
 }
 
-// reconcile makes the registry hold the tool that the session offers under name, or
+// setRight makes the registry hold the tool that the session offers under name, or
 // none. last is the tool that the caller just registered under name, or nil. It may
 // have replaced a newer one.
-func (r *registrar) reconcile(name string, last Tool) {
+func (r *registrar) setRight(name string, last Tool) {
 	for {
 		r.mu.Lock()
 		begun, pending := r.begun, r.pending[name] > 0
 		r.mu.Unlock()
-		want := r.session.callableNamed(name)
+		want := r.session.offeredTool(name)
 		if want == nil && pending {
-			// The caller of begin relies on the registry having the tool: it may
+			// The caller of hold relies on the registry having the tool: it may
 			// be replaced by a newer one but must not be removed.
 			want = r.session.usable(name)
 		}
 		r.mu.Lock()
 		switch {
 		case want == nil && r.begun != begun:
-			// An activation may have begun, and even finished, meanwhile.
+			// An activation may have begun, and even ended, meanwhile.
 			r.mu.Unlock()
 		case want == nil:
 			regs := r.takeLocked(name)
@@ -248,14 +248,14 @@ func (r *registrar) sync() {
 	for r.again {
 		r.again = false
 		r.mu.Unlock()
-		if tools := r.session.callable(); !slices.Equal(tools, r.offered) {
+		if tools := r.session.offeredTools(); !slices.Equal(tools, r.offered) {
 			r.offered, r.names, r.wanted = tools, make(map[string]bool, len(tools)), groupsOf(tools)
 			for _, t := range tools {
 				r.names[t.Name()] = true
 			}
 		}
 		for _, name := range r.outOfStep() {
-			r.reconcile(name, nil)
+			r.setRight(name, nil)
 		}
 		if r.wanted != nil && r.publishGroups() {
 			r.wanted = nil
@@ -326,8 +326,8 @@ func (s *Session) syncRegistry() {
 	}
 }
 
-// callable implements [callables]: the inline tools, the meta tools and the active tools.
-func (s *Session) callable() []Tool {
+// offeredTools implements [offering]: the inline tools, the meta tools and the active tools.
+func (s *Session) offeredTools() []Tool {
 	v := s.view()
 	tools := make([]Tool, 0, len(v.inline)+int(metaKinds)+len(v.active))
 	for _, t := range v.inline {
@@ -340,8 +340,8 @@ func (s *Session) callable() []Tool {
 	return tools
 }
 
-// callableNamed implements [callables].
-func (s *Session) callableNamed(name string) Tool {
+// offeredTool implements [offering].
+func (s *Session) offeredTool(name string) Tool {
 	v := s.view()
 	if t := s.metaNamed(v, name); t != nil {
 		return t
@@ -352,7 +352,7 @@ func (s *Session) callableNamed(name string) Tool {
 	return nil
 }
 
-// usable implements [callables].
+// usable implements [offering].
 func (s *Session) usable(name string) Tool {
 	if t, _ := s.view().lookup(name); t != nil {
 		return t
@@ -360,7 +360,7 @@ func (s *Session) usable(name string) Tool {
 	return nil
 }
 
-// copyOf implements [callables]. Calls of the copy go through the session.
+// copyOf implements [offering]. Calls of the copy go through the session.
 func (s *Session) copyOf(t Tool) Tool {
 	switch t := t.(type) {
 	case *BridgeTool:
@@ -371,10 +371,10 @@ func (s *Session) copyOf(t Tool) Tool {
 	return t // never reached: a session offers no other types
 }
 
-// groupsOf returns the names of callable tools by group.
-func groupsOf(callable []Tool) map[string][]string {
+// groupsOf returns the names of offered tools by group.
+func groupsOf(offered []Tool) map[string][]string {
 	groups := make(map[string][]string)
-	for _, t := range callable {
+	for _, t := range offered {
 		if b, ok := t.(*BridgeTool); ok {
 			of := GroupServer + b.def.Server
 			groups[GroupAll], groups[of] = append(groups[GroupAll], b.name), append(groups[of], b.name)

@@ -81,7 +81,7 @@ type testOffering struct {
 	mu     sync.Mutex
 	offer  []*BridgeTool
 	others []*BridgeTool // usable but not offered
-	asked  func()        // if not nil, callableNamed calls it before it returns its answer
+	asked  func()        // if not nil, offeredTool calls it before it returns its answer
 }
 
 func (s *testOffering) set(tools ...*BridgeTool) {
@@ -90,7 +90,7 @@ func (s *testOffering) set(tools ...*BridgeTool) {
 	s.offer = tools
 }
 
-func (s *testOffering) callable() (tools []Tool) {
+func (s *testOffering) offeredTools() (tools []Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.offer {
@@ -99,7 +99,7 @@ func (s *testOffering) callable() (tools []Tool) {
 	return tools
 }
 
-func (s *testOffering) callableNamed(name string) Tool {
+func (s *testOffering) offeredTool(name string) Tool {
 	s.mu.Lock()
 	t := named(s.offer, name)
 	s.mu.Unlock()
@@ -184,21 +184,21 @@ func TestFailedGroupIsPublishedAgain(t *testing.T) {
 	assert.Nil(t, g.wanted, "it is not compared again")
 }
 
-// Between begin and finish, a tool stays registered although it is not offered
+// Between hold and release, a tool stays registered although it is not offered
 // yet.
 func TestPendingToolStays(t *testing.T) {
 	g, r, s := openRegistrar()
 	a := toolNamed("a")
 	s.others = []*BridgeTool{a}
-	require.True(t, g.begin(a))
+	require.True(t, g.hold(a))
 	g.sync()
 	assert.Contains(t, r.tools, "a", "an activation is under way")
 	s.set(a)
-	g.finish(a)
+	g.release(a)
 	assert.Contains(t, r.tools, "a")
-	require.True(t, g.begin(a))
+	require.True(t, g.hold(a))
 	s.set()
-	g.finish(a)
+	g.release(a)
 	assert.NotContains(t, r.tools, "a", "it was not published")
 }
 
@@ -206,8 +206,8 @@ func TestPendingToolStays(t *testing.T) {
 func TestNewestToolWins(t *testing.T) {
 	older, newer := toolNamed("a"), toolNamed("a")
 	g, r, s := openRegistrar(newer)
-	require.True(t, g.begin(older))
-	g.finish(older)
+	require.True(t, g.hold(older))
+	g.release(older)
 	held := g.held["a"]
 	require.NotEmpty(t, held)
 	var now []*BridgeTool
@@ -246,8 +246,8 @@ func TestReplacedCopiesAreForgotten(t *testing.T) {
 	g = newRegistrar(wrappingTable{r}, s, slog.New(slog.DiscardHandler))
 	g.sync()
 	for range 100 {
-		require.True(t, g.begin(a))
-		g.finish(a)
+		require.True(t, g.hold(a))
+		g.release(a)
 	}
 	assert.Equal(t, 1, g.copies("a"))
 }
@@ -265,9 +265,9 @@ func TestManyAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for n := range 200 {
 				t := tools[(i+n)%8]
-				if g.begin(t) {
+				if g.hold(t) {
 					s.set(tools[:n%8]...)
-					g.finish(t)
+					g.release(t)
 				}
 				g.sync()
 			}
@@ -293,9 +293,9 @@ func TestActivationWhileTheOfferIsAsked(t *testing.T) {
 	s.set()
 	s.asked = func() {
 		s.asked = nil
-		require.True(t, g.begin(a))
+		require.True(t, g.hold(a))
 		s.set(a)
-		g.finish(a)
+		g.release(a)
 	}
 	g.sync()
 	assert.Contains(t, r.tools, "a")
@@ -307,14 +307,14 @@ func TestActivationWhileTheOfferIsAsked(t *testing.T) {
 func TestToolIsOfferedWhileItsNameIsRemoved(t *testing.T) {
 	older, newer := toolNamed("a"), toolNamed("a")
 	g, r, s := openRegistrar()
-	require.True(t, g.begin(older))
+	require.True(t, g.hold(older))
 	s.asked = func() {
 		s.asked = nil
 		s.set(newer)
 		g.sync()
 		require.Contains(t, r.tools, "a")
 	}
-	g.finish(older)
+	g.release(older)
 	require.Contains(t, r.tools, "a")
 	require.Len(t, g.held["a"], 1)
 	assert.Same(t, newer, g.held["a"][0].of)

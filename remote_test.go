@@ -174,7 +174,7 @@ func TestHeadersHelper(t *testing.T) {
 		"sleep 600 & sleep 600":            "no answer within 200ms",
 		"exit 3 # --token hunter2-hunter2": "exit status 3",
 	} {
-		begun := time.Now()
+		start := time.Now()
 		limits := ServerLimits{Reconnect: -1}
 		if strings.HasPrefix(command, "sleep") {
 			limits.StartTimeout = 200 * time.Millisecond
@@ -182,7 +182,7 @@ func TestHeadersHelper(t *testing.T) {
 		_, err := remote(t, Options{Limits: limits}, ServerConfig{URL: url, HeadersHelper: command})
 		assert.ErrorContains(t, err, want)
 		assert.NotContains(t, err.Error(), "SECRET")
-		assert.Less(t, time.Since(begun), 20*time.Second, strings.Fields(command)[0])
+		assert.Less(t, time.Since(start), 20*time.Second, strings.Fields(command)[0])
 	}
 	_, err = remote(t, Options{}, ServerConfig{Command: "x", HeadersHelper: "y"})
 	assert.ErrorContains(t, err, "go with url")
@@ -216,14 +216,14 @@ func TestCredentialsHang(t *testing.T) {
 	t.Parallel()
 	for _, sse := range []bool{false, true} {
 		release := make(chan struct{})
-		begun := time.Now()
+		start := time.Now()
 		mgr, err := remote(t, Options{Limits: ServerLimits{StartTimeout: 100 * time.Millisecond}}, ServerConfig{
 			URL: "http://127.0.0.1:1/", SSE: sse,
 			HeaderFunc: func(context.Context) (http.Header, error) { <-release; return nil, nil },
 		})
 		assert.ErrorContains(t, err, "no answer within 100ms")
 		mgr.Close()
-		assert.Less(t, time.Since(begun), DefaultStartTimeout)
+		assert.Less(t, time.Since(start), DefaultStartTimeout)
 		close(release)
 	}
 
@@ -242,10 +242,10 @@ func TestCredentialsHang(t *testing.T) {
 	})
 	// The request that opens the stream of the older transport is not one of those that
 	// are left alone when their time is up.
-	begun := time.Now()
+	start := time.Now()
 	older := newLoginDesk(t, d.folder, ServerConfig{Name: "web", URL: a.Server, SSE: true, StartTimeout: 100 * time.Millisecond})
 	assert.ErrorContains(t, older.Start(t.Context()), "no answer within 100ms")
-	assert.Less(t, time.Since(begun), DefaultStartTimeout)
+	assert.Less(t, time.Since(start), DefaultStartTimeout)
 	d.Close() // does not wait for an answer
 	close(release)
 }

@@ -137,7 +137,7 @@ func (f *fleet) settle(i int) {
 		soon(f.t, func() bool {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			src := m.find(f.configs[i].Name)
+			src := m.sourceNamed(f.configs[i].Name)
 			if src == nil {
 				return true
 			}

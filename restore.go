@@ -90,7 +90,7 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 	for i, a := range state.Active {
 		if t := r.tools[a.Tool-1]; t != nil && s.used[t.name].act == 0 {
 			s.used[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
-			s.unavailable = append(s.unavailable, t) // until it is there: reconcile makes it active
+			s.unavailable = append(s.unavailable, t) // until it is there: settle makes it active
 		}
 	}
 	s.turn, s.pages = max(state.Turn, 0), pages{max(state.Results, 0), result.Restored(state.Cut), state.Paged}
@@ -98,8 +98,7 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 		s.refused = state.Refused
 	}
 	s.activations, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[partition]{}
-	s.setShown(r.list)
-	s.prefix = r.prefix
+	s.setShown(r.list, r.prefix)
 	if s.turns = nil; r.turns.begun {
 		s.turns = &r.turns
 	}
@@ -143,7 +142,7 @@ func (r *restorer) permits(t rules.Tool) bool {
 
 // read reads the tools and the items of a state.
 func (r *restorer) read(state *saved.State) error {
-	if err := r.begin(state); err != nil {
+	if err := r.readPrefix(state); err != nil {
 		return err
 	}
 	for _, t := range state.Tools[len(r.tools):] {
@@ -223,9 +222,9 @@ func (s *Session) restoreTurns(told *saved.Told) (t turns, err error) {
 	return turns{begun: true, bare: s.turns.bare, adds: told.Adds, loads: s.turns.loads, why: reason(max(0, min(told.Why, len(reasons)-1)))}, nil
 }
 
-// begin reads what a saved list began with, if the state has that apart. If sessions like s begin with the
+// readPrefix reads what a saved list began with, if the state has that apart. If sessions like s begin with the
 // same here, the list shares that, and nobody reads what the state says of it.
-func (r *restorer) begin(state *saved.State) error {
+func (r *restorer) readPrefix(state *saved.State) error {
 	if state.PrefixKey == "" {
 		return nil
 	}

@@ -42,8 +42,8 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 		s.pages.offered = true
 	}
 	s.mu.Unlock()
-	if first && s.registrar != nil {
-		s.registrar.sync() // registers the page tool
+	if first {
+		s.syncRegistry() // registers the page tool
 	}
 	return cut
 }

@@ -3,11 +3,9 @@ package mcphybrid
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
-	"github.com/mcphybrid/mcphybrid/scan"
 )
 
 // review decides what of a source may be used. The caller holds mu.
@@ -114,7 +112,7 @@ func (m *Manager) reviewList(src *source, name string, listed []*trust.Definitio
 // waits up to 10 seconds for another goroutine that is storing.
 func (m *Manager) Accept(server, tool, hash string) error {
 	err := m.change(func() error {
-		src := m.find(server)
+		src := m.sourceNamed(server)
 		if src == nil {
 			return fmt.Errorf("there is no server %q", server)
 		}
@@ -155,16 +153,6 @@ func (m *Manager) Accept(server, tool, hash string) error {
 	return prefixed(m.trust.Stored(), "accept: ") // another goroutine may have begun before
 }
 
-// saveTrust stores the known tools and names, or logs why not. If another process has
-// accepted a definition meanwhile, or seen one before us, it reviews all tools again.
-func (m *Manager) saveTrust() {
-	changed, err := m.trust.Save()
-	m.logStored(err)
-	if changed {
-		_ = m.reviewAll() // fails only if the Manager was closed
-	}
-}
-
 func (m *Manager) reviewAll() error {
 	return m.change(func() error {
 		for _, src := range m.sources {
@@ -174,73 +162,4 @@ func (m *Manager) reviewAll() error {
 		}
 		return nil
 	})
-}
-
-// refreshTrust reads [Options.TrustStore] again and stores what could not be stored before.
-// After an error nothing has changed.
-func (m *Manager) refreshTrust() error { return m.learned(m.trust.Refresh()) }
-
-// rereadEvery is how long rereadTrust does not read again.
-const rereadEvery = time.Second
-
-// rereadTrust is refreshTrust for what states ask for: who sends many of them must not make
-// us read the store as often. It waits for a read that is under way, so that what this one
-// finds counts for all that ask meanwhile. Within rereadEvery after that it does nothing.
-func (m *Manager) rereadTrust() error {
-	m.rereading.Lock()
-	if time.Since(m.reread) < rereadEvery {
-		m.rereading.Unlock()
-		return nil
-	}
-	changed, err := m.trust.Refresh()
-	m.reread = time.Now()
-	m.rereading.Unlock() // what follows calls the host, which may restore a session
-	return m.learned(changed, err)
-}
-
-// learned follows a read of the trust store, which returned these.
-func (m *Manager) learned(changed bool, err error) error {
-	if err != nil {
-		return err
-	}
-	m.saveTrust()
-	if !changed {
-		return nil
-	}
-	return m.reviewAll()
-}
-
-// Marks returns the suspicious text in the definitions of the catalog's tools, by
-// registered name, and nothing for a tool without any. What is suspicious in a server's
-// instructions stands under the server's name, if it has tools. It reads all definitions:
-// [scan.Definition] says how long a byte takes. A mark is a reason for a person to look,
-// not a proof. The Manager does nothing about it.
-func (m *Manager) Marks() map[string][]scan.Mark {
-	marks := make(map[string][]scan.Mark)
-	c := m.cur.Load()
-	owners := make(map[string][]string) // servers by the registered and own names of their tools
-	for _, known := range m.catalogs() {
-		for _, t := range known.tools {
-			owners[t.name] = append(owners[t.name], t.def.Server)
-			owners[t.def.Own] = append(owners[t.def.Own], t.def.Server)
-		}
-	}
-	for _, t := range c.tools {
-		foreign := func(word string) bool {
-			servers := owners[word]
-			return len(servers) > 0 && !slices.Contains(servers, t.def.Server)
-		}
-		if found := scan.Definition(t.def.Raw, foreign); len(found) > 0 {
-			marks[t.name] = found
-		}
-	}
-	for _, s := range c.list.servers {
-		if s == nil || s.instructions == "" {
-			continue
-		}
-		if found := scan.Definition(instructionsAsDefinition(s.instructions), nil); len(found) > 0 {
-			marks[s.server] = append(marks[s.server], found...)
-		}
-	}
-	return marks
 }

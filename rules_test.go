@@ -257,26 +257,26 @@ func TestSpecE1Speed(t *testing.T) {
 		t.Skip("-short: a measurement")
 	}
 	m, rules := largeCatalog(t, 10_000, 500)
-	begun := time.Now()
+	start := time.Now()
 	require.NoError(t, m.SetRules(rules))
-	loading := time.Since(begun)
+	loading := time.Since(start)
 	t.Logf("loading %d rules over %d tools: %v", len(rules), len(m.cur.Load().tools), loading)
 	s := m.NewSession(nil)
 	var took []time.Duration
 	for i := range 21 {
 		s.SetIntent(fmt.Sprintf("intent_%d", i))
-		begun = time.Now()
+		start = time.Now()
 		s.view()
-		took = append(took, time.Since(begun))
+		took = append(took, time.Since(start))
 	}
 	slices.Sort(took)
 	median := took[10]
-	begun = time.Now()
+	start = time.Now()
 	const views = 10_000
 	for range views {
 		s.view()
 	}
-	again := time.Since(begun) / views
+	again := time.Since(start) / views
 	t.Logf("selecting for a new intent: %v; when nothing changed: %v", median, again)
 	// Loading matches each pattern with each tool. It shows how slow the machine is.
 	assert.Less(t, median, loading/10)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -69,7 +71,8 @@ type SearchOptions struct {
 
 // Search returns the deferred tools that best match query, best first. Tools of
 // equal score are in registration order. Search considers only tools that the
-// session may use and that are not active. It activates nothing.
+// session may use, and active ones only with [ByBridge], where the model's list does not
+// have them. It activates nothing.
 //
 // Search returns at most n hits, or [RankingOptions.Results] if n <= 0, and never
 // more than [RankingOptions.Limit]. It returns nil if no tool matches. The deferred
@@ -203,7 +206,7 @@ func (s *partition) named(names []string, keep func(*BridgeTool, standing) bool)
 		}
 	}
 	for _, name := range names {
-		if i, j, ok := s.find(name); ok {
+		if i, j, ok := s.placeOf(name); ok {
 			add(i, j)
 			continue
 		}
@@ -214,4 +217,38 @@ func (s *partition) named(names []string, keep func(*BridgeTool, standing) bool)
 		}
 	}
 	return list
+}
+
+// queryNames returns the words of query that may be names of tools. only reports
+// that the query starts with "select:" and so has nothing else.
+func queryNames(query string) (list []string, only bool) {
+	query = strings.TrimSpace(query)
+	split := func(r rune) bool { return r == ',' || r == '`' || r == '"' || r == '\'' || unicode.IsSpace(r) }
+	if len(query) > len(selectPrefix) && strings.EqualFold(query[:len(selectPrefix)], selectPrefix) {
+		return strings.FieldsFunc(query[len(selectPrefix):], split), true
+	}
+	words := strings.FieldsFunc(query, split)
+	if len(words) == 1 {
+		return words, false
+	}
+	for _, w := range words {
+		if isIdentifier(w) {
+			list = append(list, w)
+		}
+	}
+	return list, false
+}
+
+const selectPrefix = "select:"
+
+// isIdentifier reports whether w looks like an identifier, not like a word of
+// ordinary text. So it does not split w: "HTTPServer" is two words and may be prose,
+// and so is "user's".
+func isIdentifier(w string) bool {
+	for i := 1; i < len(w)-1; i++ {
+		if strings.IndexByte("_-./:", w[i]) >= 0 || text.IsLower(w[i-1]) && text.IsUpper(w[i]) {
+			return true
+		}
+	}
+	return false
 }

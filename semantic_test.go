@@ -388,9 +388,9 @@ func TestSearchWithBadService(t *testing.T) {
 			assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))
 
 			bad.Store(true)
-			begun := time.Now()
+			start := time.Now()
 			a = m.Default().Find(t.Context(), "tomorrow's weather", SearchOptions{})
-			assert.Less(t, time.Since(begun), timeout+20*time.Second) // the service may take 30
+			assert.Less(t, time.Since(start), timeout+20*time.Second) // the service may take 30
 			require.Error(t, a.Err)
 			assert.Regexp(t, test.want+"|deadline exceeded", a.Err.Error(), "on a busy machine time may be up before")
 			assert.Equal(t, []string{"mcp_s__forecast"}, hitNames(a.Hits))

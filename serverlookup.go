@@ -124,7 +124,7 @@ func (m *Manager) serverOf(of *owner, name string) (*Manager, *source) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if src := m.find(name); src != nil && src.server != nil {
+	if src := m.sourceNamed(name); src != nil && src.server != nil {
 		return m, src
 	}
 	return m, nil

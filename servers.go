@@ -14,6 +14,32 @@ import (
 	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
+// tellChanges tells the host of the changed definitions among the problems.
+func (m *Manager) tellChanges(problems []error) {
+	for _, err := range problems {
+		if change := new(ChangedError); errors.As(err, &change) {
+			e := Event{Kind: EventChanged, Server: change.Server, Err: err}
+			if change.Name != "" {
+				e.Tools = []string{change.Name}
+			}
+			m.tellDetached(m.life, e)
+		}
+	}
+}
+
+// tellResources calls the host's code. No server waits for it, and Close does not.
+func (m *Manager) tellResources() {
+	m.resourcesTask.Do(func() {
+		if m.life.Err() != nil {
+			return
+		}
+		_, _ = hostcode.Detached(m.life, "Options.OnResources", func() (struct{}, error) {
+			m.opts.OnResources(m.user.id)
+			return struct{}{}, nil
+		})
+	})
+}
+
 // statusOf returns the status of the server of src.
 func (m *Manager) statusOf(src *source) ServerStatus {
 	st := src.server.Status() // read before the tools: a ready server has its tools

@@ -39,7 +39,15 @@ type Session struct {
 	overflow    map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
 	used        map[string]lastUse      // by registered name of active tools and those that are unavailable
 	turn        int
-	shown       []listItem    // only appended to, until Compact or, without Turn, a quarantine
+
+	// shown is what the model was given. It is appended to, and nothing in it changes, with
+	// these exceptions. Compact drops it, and so does the first Turn if the conversation
+	// offers other tools of ours than the list did: see fixDisclosure. Before a Turn, a tool that
+	// is held back is removed; from then on, an item at the end takes it back and, where the
+	// provider can, a tool that has left, and [remaining] leaves both out. What came and was
+	// taken back before the model was told is dropped: see forgetUntold.
+	shown []listItem
+
 	prefix      *promptPrefix // with which shown begins; nil if with none that is shared
 	knownNames  []knownName   // other tools that the model knows by name, oldest first; replaced, never changed
 	shownAs     listVersion   // the state that shown was last updated to

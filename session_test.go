@@ -158,11 +158,11 @@ func BenchmarkCall(b *testing.B) {
 	took := make([][]time.Duration, len(ways))
 	for b.Loop() {
 		for i, call := range ways {
-			begun := time.Now()
+			start := time.Now()
 			if err := call(); err != nil {
 				b.Fatal(err)
 			}
-			took[i] = append(took[i], time.Since(begun))
+			took[i] = append(took[i], time.Since(start))
 		}
 	}
 	median := func(d []time.Duration) float64 {

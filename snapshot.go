@@ -228,7 +228,7 @@ func (s *snapshotOf) Tools() (list []snapshot.Tool) {
 }
 
 func (s *snapshotOf) WhyNot(name string) snapshot.Text {
-	_, err := s.session.find(s.session.view(), name)
+	_, err := s.session.toolToCall(s.session.view(), name)
 	if err == nil {
 		return snapshot.Text{}
 	}
@@ -350,9 +350,9 @@ func (s *snapshotOf) Search(ctx context.Context, q snapshot.Query) snapshot.Sear
 		opts.By = ByWords
 	}
 	query := q.Text[:min(len(q.Text), maxQueryBytes)]
-	begun := time.Now()
+	start := time.Now()
 	answer := s.session.Find(ctx, query, opts)
-	found := snapshot.Search{Took: time.Since(begun), Words: answer.Words, Meaning: answer.Meaning}
+	found := snapshot.Search{Took: time.Since(start), Words: answer.Words, Meaning: answer.Meaning}
 	if answer.Err != nil {
 		found.Err = s.Text(answer.Err.Error())
 	}

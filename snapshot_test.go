@@ -275,7 +275,7 @@ func TestDebugSamples(t *testing.T) {
 		}
 		require.NoError(t, mgr.AddTools("a", tools...))
 		mgr.Watch()
-		begun := time.Now()
+		start := time.Now()
 		synctest.Wait()
 		samples := func() []snapshot.Sample { return look(t, mgr, 0).Samples() }
 		last := func() snapshot.Sample { all := samples(); return all[len(all)-1] }
@@ -285,7 +285,7 @@ func TestDebugSamples(t *testing.T) {
 		synctest.Wait()
 		was := last()
 		st := s.Stats().Tokens
-		assert.Equal(t, snapshot.Sample{At: begun.Add(time.Second), Sessions: 1, All: st.All, Sent: st.Inline + st.Meta + st.Active + st.Sections + st.Searches}, was)
+		assert.Equal(t, snapshot.Sample{At: start.Add(time.Second), Sessions: 1, All: st.All, Sent: st.Inline + st.Meta + st.Active + st.Sections + st.Searches}, was)
 		s.ActivateTools([]string{"mcp_a__tool_05", "mcp_a__tool_06"})
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -298,7 +298,7 @@ func TestDebugSamples(t *testing.T) {
 		all := samples()
 		assert.Greater(t, len(all), maxSamples/2-1)
 		assert.LessOrEqual(t, len(all), maxSamples)
-		assert.True(t, all[0].At.Equal(begun), "it reaches back to the first")
+		assert.True(t, all[0].At.Equal(start), "it reaches back to the first")
 		for i, next := range all[1:] {
 			assert.Positive(t, next.At.Sub(all[i].At))
 		}

@@ -57,9 +57,9 @@ func (src *source) hide(err error) error {
 	return src.server.Hide(err)
 }
 
-// find returns the source with that name, the first one if there are several, or nil.
+// sourceNamed returns the source with that name, the first one if there are several, or nil.
 // The caller holds mu.
-func (m *Manager) find(name string) *source { return m.named[name] }
+func (m *Manager) sourceNamed(name string) *source { return m.named[name] }
 
 // putSource makes the next catalog use what src has now. A new source comes last. The caller
 // holds mu.
@@ -104,7 +104,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	cfg = cfg.Clone()
 	src := &source{name: cfg.Name, cfg: cfg, claim: names.Alone(cfg.Name, cfg.Prefix)}
 	src.invalid = src.cfg.Validate()
-	if src.invalid == nil && m.find(cfg.Name) != nil {
+	if src.invalid == nil && m.sourceNamed(cfg.Name) != nil {
 		src.invalid = ErrDuplicate
 	}
 	src.server = upstream.New(m.upstreamConfig(src), src.upstreamLimits(&m.opts), func(ctx context.Context, list upstream.List) error {

@@ -188,9 +188,9 @@ func TestSpecB6ColdStart(t *testing.T) {
 	doc := mcphybrid.NewTestStore()
 	start := func(cache store.Document) time.Duration {
 		m := mcphybrid.NewManager(&mcphybrid.Options{Cache: cache, Servers: []mcphybrid.ServerConfig{child(t, "one", "plain"), child(t, "two", "plain"), child(t, "three", "plain")}})
-		begun := time.Now()
+		start := time.Now()
 		require.NoError(t, m.Start(t.Context()))
-		took := time.Since(begun)
+		took := time.Since(start)
 		assert.Equal(t, 18, m.Stats().Tools)
 		require.NoError(t, m.Close())
 		return took

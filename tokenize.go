@@ -3,11 +3,10 @@ package mcphybrid
 import (
 	"strings"
 	"unicode"
-
-	"github.com/mcphybrid/mcphybrid/internal/enrich"
-	"github.com/mcphybrid/mcphybrid/internal/text"
-	"github.com/mcphybrid/mcphybrid/search"
 )
+
+// This file has the words of RankerClassic. The other rankers split texts in
+// search/analyze.go.
 
 // Tokenize splits a text into the terms of [RankerClassic]. It lower-cases the text,
 // splits it at every rune that is neither a letter nor a digit, and drops terms of
@@ -29,57 +28,4 @@ func Tokenize(text string) []string {
 		}
 	}
 	return terms
-}
-
-// plainText returns the text that stands for t in [RankerClassic], with its hints h or
-// without.
-func (t *BridgeTool) plainText(h *enrich.Known) string {
-	text := strings.Join([]string{t.def.Server, t.def.Own, t.def.Description}, " ")
-	if h != nil {
-		text += " " + h.Words()
-	}
-	return text
-}
-
-// document returns the document that stands for t in the other rankers, with its hints h or
-// without, and with the words of its server's instructions.
-func (t *BridgeTool) document(h *enrich.Known) *search.Document {
-	if h == nil {
-		return t.instructed.document(t.def.Document())
-	}
-	return t.instructed.document(&h.Document)
-}
-
-// queryNames returns the words of query that may be names of tools. only reports
-// that the query starts with "select:" and so has nothing else.
-func queryNames(query string) (list []string, only bool) {
-	query = strings.TrimSpace(query)
-	split := func(r rune) bool { return r == ',' || r == '`' || r == '"' || r == '\'' || unicode.IsSpace(r) }
-	if len(query) > len(selectPrefix) && strings.EqualFold(query[:len(selectPrefix)], selectPrefix) {
-		return strings.FieldsFunc(query[len(selectPrefix):], split), true
-	}
-	words := strings.FieldsFunc(query, split)
-	if len(words) == 1 {
-		return words, false
-	}
-	for _, w := range words {
-		if isIdentifier(w) {
-			list = append(list, w)
-		}
-	}
-	return list, false
-}
-
-const selectPrefix = "select:"
-
-// isIdentifier reports whether w looks like an identifier, not like a word of
-// ordinary text. So it does not split w: "HTTPServer" is two words and may be prose,
-// and so is "user's".
-func isIdentifier(w string) bool {
-	for i := 1; i < len(w)-1; i++ {
-		if strings.IndexByte("_-./:", w[i]) >= 0 || text.IsLower(w[i-1]) && text.IsUpper(w[i]) {
-			return true
-		}
-	}
-	return false
 }

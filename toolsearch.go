@@ -61,7 +61,7 @@ func (s *Session) AnswerToolSearch(ctx context.Context, item json.RawMessage) (j
 
 // loadFound searches, activates what it finds, and returns it for the model.
 func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) (list []request.Namespace) {
-	begun := time.Now()
+	start := time.Now()
 	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)
 	if err != nil || !v.offers(metaSearch) {
 		return nil
@@ -94,7 +94,7 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 		list[i].Tools = append(list[i].Tools, s.allowCallers(e, t, request.OpenAIResponses).JSON)
 	}
 	s.countSearch(len(found))
-	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(begun)})
+	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(start)})
 	return list
 }
 
@@ -116,8 +116,6 @@ func (s *Session) noteLoaded(tools []*BridgeTool) {
 		}
 	}
 	if fresh != nil {
-		prefix := s.prefix
-		s.setShown(slices.Concat(s.shown, fresh))
-		s.prefix = prefix
+		s.setShown(slices.Concat(s.shown, fresh), s.prefix)
 	}
 }

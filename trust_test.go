@@ -257,7 +257,7 @@ func TestTrustRemembersSoMany(t *testing.T) {
 		name := fmt.Sprint("tool_", i)
 		s.SetTools(echoTool(name, ""))
 		soon(t, func() bool {
-			for _, d := range m.sourceNamed("git").listed {
+			for _, d := range m.sourceNow("git").listed {
 				if d.Own == name {
 					return true
 				}
@@ -272,10 +272,10 @@ func TestTrustRemembersSoMany(t *testing.T) {
 	assert.Empty(t, m.InlineTools())
 }
 
-func (m *Manager) sourceNamed(name string) source {
+func (m *Manager) sourceNow(name string) source {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return *m.find(name)
+	return *m.sourceNamed(name)
 }
 
 // No tool takes the place of another server's tool: by a similar prefix, by its
@@ -463,7 +463,7 @@ func TestAcceptBeyondTheLimit(t *testing.T) {
 	for i := range maxKnown {
 		name := string(rune('a' + i))
 		s.SetTools(echoTool(name, ""))
-		soon(t, func() bool { l := m.sourceNamed("git").listed; return len(l) == 1 && l[0].Own == name })
+		soon(t, func() bool { l := m.sourceNow("git").listed; return len(l) == 1 && l[0].Own == name })
 	}
 	require.Len(t, changedTools(m), 1)
 	e := changedTools(m)[0]

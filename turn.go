@@ -144,14 +144,14 @@ func (s *Session) nextRequest(f provider.Format, model string, at int) (Turn, er
 		s.syncRegistry()
 		s.tell(Event{Kind: EventBegin, Disclosure: turn.Disclosure, Why: turn.Why})
 	}
-	if begun := s.beginWaiting(said); begun != nil {
-		s.tell(Event{Kind: EventWaiting, Tools: begun})
+	if fresh := s.noteWaiting(said); fresh != nil {
+		s.tell(Event{Kind: EventWaiting, Tools: fresh})
 	}
 	return turn, nil
 }
 
-// beginWaiting returns the names that wait now and did not at the Turn before.
-func (s *Session) beginWaiting(said telling) (begun []string) {
+// noteWaiting notes the names that wait now, and returns those that did not at the Turn before.
+func (s *Session) noteWaiting(said telling) (fresh []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turns != said.turns || slices.Equal(s.turns.waiting, said.waiting) { // after Compact nothing waits
@@ -163,11 +163,11 @@ func (s *Session) beginWaiting(said telling) (begun []string) {
 	}
 	for _, name := range said.waiting {
 		if !waited[name] {
-			begun = append(begun, name)
+			fresh = append(fresh, name)
 		}
 	}
 	s.turns.waiting = slices.Clone(said.waiting) // the host has the other
-	return begun
+	return fresh
 }
 
 // A telling is what one Turn tells of a session's list.
@@ -201,7 +201,7 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem
 		return nil, telling{}, ErrClosed
 	}
 	if first {
-		if err := s.begin(v, form, model, complete); err != nil {
+		if err := s.fixDisclosure(v, form, model, complete); err != nil {
 			return nil, telling{}, err
 		}
 	}

@@ -247,7 +247,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		own.Scope, own.Cache, own.Progress = so.userScope(id), guard.Document(o.VectorCache, "UserOptions.VectorCache", 0), nil
 		u.opts.Semantic = &own
 	}
-	u.begin(m.life)
+	u.setUp(m.life)
 
 	m.mu.Lock()
 	if err = m.mayBeginLocked(id); err == nil {

@@ -201,8 +201,8 @@ func TestUserServerOfTheSameName(t *testing.T) {
 
 	// The system's server is down, the user's is not.
 	m.sources[0].server.Close()
-	assert.NotContains(t, s.textRefused(s.view(), "mcp_s__own", ErrServerDown), "since")
-	assert.Contains(t, s.textRefused(s.view(), "mcp_s__tool_000", ErrServerDown), "since")
+	assert.NotContains(t, s.refusalFor(s.view(), "mcp_s__own", ErrServerDown), "since")
+	assert.Contains(t, s.refusalFor(s.view(), "mcp_s__tool_000", ErrServerDown), "since")
 
 	// Only those who may know learn about servers that are still connecting.
 	hooks := &mcpserver.Hooks{}

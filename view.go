@@ -34,7 +34,8 @@ type view struct {
 	skillRights rules.Rights
 }
 
-// view returns the session as it is now.
+// view returns the session as it is now. It settles the session when the catalog, the
+// policy or the intent has changed since it was last looked at.
 func (s *Session) view() *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +51,7 @@ func (s *Session) viewLocked() *view {
 		if now = s.scope.partition(s.rights, s.intent, s.carryOver); now.ended {
 			return &view{partition: endedPartition, scope: s.scope, skills: noSkills}
 		}
-		s.reconcile(now)
+		s.settle(now)
 		s.seen = weak.Make(now)
 	}
 	return s.viewOf(now)
@@ -131,12 +132,12 @@ func (v *view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, st
 	return func(t *BridgeTool, st standing) bool { return may(t, v.standingOf(t, st)) }
 }
 
-// reconcile withdraws what now holds back, and fits the active tools and then the inline
+// settle withdraws what now holds back, and fits the active tools and then the inline
 // tools of now into the list. It drops active tools that can no longer be found by
 // search, and those that do not fit. A server that was removed and added again has
 // new tools, so its old ones are no longer active. A tool that was unavailable and is there
 // again is active. The caller holds mu.
-func (s *Session) reconcile(now *partition) {
+func (s *Session) settle(now *partition) {
 	s.withdraw(now)
 	left := s.listRoom(now)
 	isAway := setOf(s.unavailable)
@@ -188,40 +189,4 @@ func (s *Session) viewOf(now *partition) *view {
 		active: s.active, activations: s.activations, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}
-}
-
-// needed returns the tools that t needs, then those that they need, and so on, at
-// most [maxNeeds] and in the order of declaration. It skips the tools that the
-// session may not use, and does not follow their needs.
-func (v *view) needed(t *BridgeTool) []*BridgeTool {
-	return transitive(t, maxNeeds, v.needs, func(n *BridgeTool) bool { return v.standing(n) != hidden })
-}
-
-// withNeeded returns names followed by the names of the tools that they need.
-func (v *view) withNeeded(names []string) []string {
-	all := slices.Clip(names)
-	for _, name := range names {
-		if t, _ := v.lookup(name); t != nil {
-			all = append(all, namesOf(v.needed(t))...)
-		}
-	}
-	return all
-}
-
-// andNeeded returns hits followed by the deferred tools that they need and that
-// the model does not have, up to limit in all.
-func (v *view) andNeeded(hits []Hit, limit int) []Hit {
-	there := v.activeInList()
-	for _, h := range hits {
-		there[h.Tool] = true
-	}
-	for _, h := range hits {
-		for _, n := range v.needed(h.Tool) {
-			if len(hits) < limit && !there[n] && v.standing(n).Searchable() {
-				there[n] = true
-				hits = append(hits, Hit{Tool: n, NeededBy: h.Tool})
-			}
-		}
-	}
-	return hits
 }

@@ -146,9 +146,9 @@ func newRiot(t *testing.T, seed uint64) *riot {
 // the machine is.
 func timeToStart(t *testing.T) time.Duration {
 	m := NewManager(&Options{Limits: ServerLimits{StartTimeout: time.Minute}, Servers: []ServerConfig{child(t, "first", "plain")}})
-	begun := time.Now()
+	start := time.Now()
 	require.NoError(t, m.Start(t.Context()))
-	took := time.Since(begun)
+	took := time.Since(start)
 	require.NoError(t, m.Close())
 	return took
 }
@@ -157,7 +157,7 @@ func (w *riot) random(stream int) *rand.Rand { return rand.New(rand.NewPCG(w.see
 
 func (w *riot) run() {
 	t := w.t
-	begun := time.Now()
+	start := time.Now()
 	defer func() { // even if it fails
 		ended := time.Now()
 		assert.NoError(t, w.m.Close())
@@ -210,7 +210,7 @@ func (w *riot) run() {
 	for i := range w.servers {
 		soon(t, func() bool { return w.m.Servers()[i].State == StateReady }, "ready again")
 	}
-	t.Logf("seed %d: %v, %v", w.seed, time.Since(begun).Round(time.Millisecond), w.kinds)
+	t.Logf("seed %d: %v, %v", w.seed, time.Since(start).Round(time.Millisecond), w.kinds)
 }
 
 // use runs a session until ctx ends.
@@ -252,9 +252,9 @@ func (w *riot) call(s *Session, c *culprit, own, id string) bool {
 	w.mu.Lock()
 	w.calls[id] = known
 	w.mu.Unlock()
-	begun := time.Now()
+	start := time.Now()
 	r, err := s.Call(context.Background(), toolName(c, own), map[string]any{"text": id})
-	took := time.Since(begun)
+	took := time.Since(start)
 
 	assert.Less(w.t, took, 14*w.timeout, "seed %d: %s %s took too long: %v", w.seed, c.cfg.Name, own, err)
 	kind := "ok"
