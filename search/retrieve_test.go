@@ -797,6 +797,21 @@ func TestSearchRemovedTerms(t *testing.T) {
 	}
 }
 
+// Of relatives that give the same score, Explain names the first in the order of
+// strings, in whichever order they came.
+func TestExplainTies(t *testing.T) {
+	doc := &Document{Description: "authority, authorize"}
+	first := &Document{Description: "authorize"}
+	for _, x := range []*Index{
+		NewIndex([]*Document{doc}, nil),
+		NewIndex([]*Document{first}, nil).With([]*Document{doc}),
+	} {
+		parts := x.Explain("authorx", 0).Parts
+		require.NotEmpty(t, parts)
+		assert.Equal(t, "authoriti", parts[0].Term)
+	}
+}
+
 // Whatever an index held before, it answers as a new one does, to the bit. It has
 // few documents, short and with slips, so that words go while their relatives stay.
 func TestIndexEqualsNewAfterChanges(t *testing.T) {
@@ -826,6 +841,8 @@ func TestIndexEqualsNewAfterChanges(t *testing.T) {
 				query := w.query()
 				require.Equal(t, fresh.HasTerms(query), x.HasTerms(query), "seed %d, step %d, query %q", seed, step, query)
 				require.Equal(t, fresh.Search(query, 5, nil), x.Search(query, 5, nil), "seed %d, step %d, query %q", seed, step, query)
+				doc := w.rng.IntN(5)
+				require.Equal(t, fresh.Explain(query, doc), x.Explain(query, doc), "seed %d, step %d, document %d, query %q", seed, step, doc, query)
 			}
 		}
 	}
