@@ -48,6 +48,24 @@ func (p *plainIndex) message(query string) *plainMessage {
 	}
 }
 
+// foreign reports whether a clause has more unknown characters of scripts without
+// spaces than stop words. Its other words are not foreign, since no lexicon here
+// says what they mean.
+func (p *plainIndex) foreign(terms []plainTerm) bool {
+	others, english := 0, 0
+	for _, t := range terms {
+		class, inLexicon := p.lexicon.class[t.text]
+		switch {
+		case t.form == whole:
+		case class == stop:
+			english++
+		case t.form != word && !inLexicon && p.df[t.text] == 0:
+			others++
+		}
+	}
+	return others > english
+}
+
 // read returns the message of a query, and whether there was no room for a term.
 func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 	m := &plainMessage{leads: map[int]bool{}, long: min(max((float64(len(query))-300)/300, 0), 1)}
@@ -83,7 +101,7 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 				add(plainTerm{to, to, to, word}, 1)
 			}
 		}
-		for i := 1; i < len(terms) && p.ranker == RankerDefault; i++ {
+		for i := 1; i < len(terms) && p.ranker == RankerDefault && !p.foreign(terms); i++ {
 			if one, two := terms[i-1], terms[i]; one.form == word && two.form == word {
 				joined := []byte(one.written + two.written)
 				joined = joined[:stem(joined)]

@@ -1,6 +1,9 @@
 package search
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // An Explanation breaks the score of a document into its parts.
 type Explanation struct {
@@ -63,7 +66,8 @@ func (x *Index) Explain(query string, doc int) Explanation {
 				if o.term != w.term {
 					continue
 				}
-				if s := uint32(uint64(w.weight) * uint64(x.worth[o.signature]) / unit); s > score {
+				s := uint32(uint64(w.weight) * uint64(x.worth[o.signature]) / unit)
+				if s > score || s == score && s > 0 && x.goesBefore(w, best) {
 					best, score, sig = w, s, signatureOf(x.signatures.text(o.signature))
 				}
 			}
@@ -107,6 +111,14 @@ func (x *Index) Explain(query string, doc int) Explanation {
 	r.addNames(best)
 	e.add(ScorePart{Field: "whole name", Score: best[i].Score - e.Score})
 	return e
+}
+
+// goesBefore reports whether an explanation names a rather than b, an earlier way
+// of the same score. Relatives that the lexicon lacks come in an order that
+// depends on what the index held before, so they go by the order of strings.
+func (x *Index) goesBefore(a, b *way) bool {
+	l := x.growth.lexicon
+	return a.factor == b.factor && !l.has(a.term) && !l.has(b.term) && bytes.Compare(x.vocabulary.text(a.term), x.vocabulary.text(b.term)) < 0
 }
 
 func (e *Explanation) lacks(word string) {

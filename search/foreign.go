@@ -170,7 +170,7 @@ func (r *retrieval) foreign(first int) bool {
 	a, l := &r.analyzer, r.x.growth.lexicon
 	others, english := 0, 0
 	for i := first; i < len(a.terms); i++ {
-		if a.terms[i].form == whole || r.known(r.looked[i]) {
+		if a.terms[i].form == whole || r.looked[i] != strange {
 			continue
 		}
 		if a.terms[i].form == word {
@@ -209,7 +209,7 @@ func (r *retrieval) addForeign(c clause, first int) {
 		}
 		means := false
 		for _, p := range r.parts {
-			if !dense || !r.inCatalog(r.x.number(letters[p.start:p.end])) {
+			if !dense || !r.x.inCatalog(r.x.number(letters[p.start:p.end])) {
 				from, to := start+int32(p.start), start+int32(p.end)
 				s := span{start: from, end: to, full: to, form: word}
 				typed := a.terms[i]
@@ -221,7 +221,7 @@ func (r *retrieval) addForeign(c clause, first int) {
 		}
 		for ; i < end; i++ {
 			s := a.terms[i]
-			known := r.inCatalog(r.looked[i]) && (dense || means)
+			known := r.x.inCatalog(r.looked[i]) && (dense || means)
 			if known || !r.translated(int(s.start-start), int(s.end-start)) {
 				r.addMember(c, i, 1)
 			}
@@ -251,7 +251,7 @@ func (r *retrieval) addMeaning(c clause, s, typed span, meanings [][]byte) bool 
 		if to := l.standsFor(n); to != nil {
 			n, m = to[0], x.vocabulary.text(to[0])
 		}
-		known := r.known(n)
+		known := n != strange
 		if !known {
 			n = meant
 		}

@@ -52,7 +52,7 @@ type queryTerm struct {
 	central    bool    // it is in a request or in the last clause
 }
 
-// strange stands for a term without a number.
+// strange stands for a term without a number; see Index.number.
 const strange = math.MaxUint32
 
 // meant stands for what a foreign word means, if that has no number. Unlike
@@ -143,22 +143,20 @@ func (r *retrieval) lookUp() {
 	}
 }
 
-// number returns the number of a term, or strange.
+// number returns the number of a term that a document or the lexicon has, or
+// strange. The vocabulary may hold more terms, those of removed documents. A new
+// index would not know them.
 func (x *Index) number(term []byte) uint32 {
-	if n, ok := x.vocabulary.terms.lookup(term); ok {
-		return n
+	n, ok := x.vocabulary.terms.lookup(term)
+	if !ok || !x.growth.lexicon.has(n) && !x.inCatalog(n) {
+		return strange
 	}
-	return strange
+	return n
 }
 
 // inCatalog reports whether a document has the term with this number.
-func (r *retrieval) inCatalog(number uint32) bool {
-	return number != strange && r.x.heads.at(number).df() > 0
-}
-
-// known reports whether the catalog or the lexicon has the term with this number.
-func (r *retrieval) known(number uint32) bool {
-	return r.x.growth.lexicon.has(number) || r.inCatalog(number)
+func (x *Index) inCatalog(number uint32) bool {
+	return number != strange && x.heads.at(number).df() > 0
 }
 
 // addMember adds term i of the text to the last clause, which is c so far, or what it
@@ -212,7 +210,7 @@ func (r *retrieval) addJoined(c clause, first, end int) {
 		start := len(a.bytes)
 		a.bytes = a.appendWritten(a.appendWritten(a.bytes, one), two)
 		to := start + stem(a.bytes[start:])
-		if n := r.x.number(a.bytes[start:to]); r.inCatalog(n) {
+		if n := r.x.number(a.bytes[start:to]); r.x.inCatalog(n) {
 			a.terms = append(a.terms, span{start: int32(start), end: int32(to), full: int32(to), form: whole})
 			r.looked = append(r.looked, n)
 			r.addMember(c, len(r.looked)-1, joinedWeight)
@@ -239,7 +237,7 @@ func (r *retrieval) addTerm(i int, typed span, weight float64) (number uint8, ok
 	}
 	t := queryTerm{span: r.analyzer.terms[i], typed: typed, term: n, begin: len(r.ways)}
 	limit := math.Inf(1) // a related term must not weigh more than the term itself
-	known := r.inCatalog(n)
+	known := x.inCatalog(n)
 	if known {
 		limit = x.idf(n)
 	}

@@ -594,7 +594,7 @@ func (w *plainWorld) document() *Document {
 	d := &Document{Server: w.text(1), Name: w.text(3), Description: w.text(14)}
 	if w.rng.IntN(3) == 0 {
 		d.Title, d.Hints = w.text(3), w.text(2)
-		d.Instructions = d.Title + " " + d.Description
+		d.Instructions = w.text(20)
 	}
 	if w.rng.IntN(2) == 0 {
 		d.InputSchema = json.RawMessage(fmt.Sprintf(`{"properties":{%q:{"description":%q},%q:{"enum":[%q]}}}`, w.text(2), w.text(6), w.text(1), w.text(1)))
@@ -778,6 +778,74 @@ func TestIndexEqualsPlainAfterChanges(t *testing.T) {
 	}
 	t.Log(seen)
 	assert.NotZero(t, seen["compactions"])
+}
+
+// A word that went with its documents is corrected like one that never was there,
+// even if its relatives stayed.
+func TestSearchRemovedTerms(t *testing.T) {
+	docs := []*Document{{Name: "forecast", Description: "utf8"}}
+	gone := &Document{Name: "forecats", Description: "prognoza"}
+	for _, query := range []string{"forecats", "utfx\nutfx\nforecats", "prognoza"} {
+		opts := &Options{Threshold: -1, Lexicon: &Lexicon{Foreign: []Hint{{[]string{"prognoza"}, []string{"forecast"}}}}}
+		fresh, x := NewIndex(docs, opts), NewIndex(append(docs, gone), opts)
+		want := fresh.Search(query, 5, nil)
+		require.NotEmpty(t, want, query)
+		assert.NotEqual(t, want, x.Search(query, 5, nil), query)
+		x = x.With(docs)
+		assert.Equal(t, want, x.Search(query, 5, nil), query)
+		assert.Equal(t, fresh.Explain(query, 0), x.Explain(query, 0), query)
+	}
+}
+
+// Of relatives that give the same score, Explain names the first in the order of
+// strings, in whichever order they came.
+func TestExplainTies(t *testing.T) {
+	doc := &Document{Description: "authority, authorize"}
+	first := &Document{Description: "authorize"}
+	for _, x := range []*Index{
+		NewIndex([]*Document{doc}, nil),
+		NewIndex([]*Document{first}, nil).With([]*Document{doc}),
+	} {
+		parts := x.Explain("authorx", 0).Parts
+		require.NotEmpty(t, parts)
+		assert.Equal(t, "authoriti", parts[0].Term)
+	}
+}
+
+// Whatever an index held before, it answers as a new one does, to the bit. It has
+// few documents, short and with slips, so that words go while their relatives stay.
+func TestIndexEqualsNewAfterChanges(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds(300) {
+		w := newPlainWorld(20_000 + seed)
+		for range w.rng.IntN(12) {
+			w.words = append(w.words, misspelled(w.rng, w.words[w.rng.IntN(len(w.words))]))
+		}
+		w.rng.Shuffle(len(w.words), func(i, j int) { w.words[i], w.words[j] = w.words[j], w.words[i] })
+		opts, _ := w.options()
+		for range w.rng.IntN(3) {
+			opts.Lexicon.Foreign = append(opts.Lexicon.Foreign, Hint{strings.Fields(w.text(4) + "größe"), strings.Fields(w.text(3) + "size")})
+		}
+		var docs []*Document
+		x := NewIndex(docs, opts)
+		for step := range 25 {
+			docs = slices.Clone(docs)
+			if at := w.rng.IntN(5); at < len(docs) {
+				docs = slices.Delete(docs, at, min(at+1+w.rng.IntN(2), len(docs)))
+			} else {
+				docs = append(docs, &Document{Name: w.text(2), Description: w.text(4), Instructions: w.text(3)})
+			}
+			x = x.With(docs)
+			fresh := x.New(docs)
+			for range 4 {
+				query := w.query()
+				require.Equal(t, fresh.HasTerms(query), x.HasTerms(query), "seed %d, step %d, query %q", seed, step, query)
+				require.Equal(t, fresh.Search(query, 5, nil), x.Search(query, 5, nil), "seed %d, step %d, query %q", seed, step, query)
+				doc := w.rng.IntN(5)
+				require.Equal(t, fresh.Explain(query, doc), x.Explain(query, doc), "seed %d, step %d, document %d, query %q", seed, step, doc, query)
+			}
+		}
+	}
 }
 
 // If all words of an index belong to one family, each query word could lead to

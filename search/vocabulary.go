@@ -146,15 +146,13 @@ func (x *Index) undo(word, spelled []byte) (term uint32, ok bool) {
 		} else {
 			spelled[i], spelled[i+1] = word[i+1], word[i]
 		}
-		m, known := x.vocabulary.terms.lookup(spelled[:stem(spelled)])
-		if !known {
+		m := x.number(spelled[:stem(spelled)])
+		if m == strange {
 			continue
 		}
 		n := x.heads.at(m).df()
-		if l := x.growth.lexicon; l.says(m) {
+		if x.growth.lexicon.says(m) {
 			n = math.MaxInt32
-		} else if n == 0 && !l.has(m) {
-			continue
 		}
 		if !ok || n > count || n == count && bytes.Compare(x.vocabulary.text(m), x.vocabulary.text(term)) < 0 {
 			term, count, ok = m, n, true
