@@ -22,7 +22,7 @@ import (
 // or call of the model has it.
 func (s *Session) AppTools(server string) (tools []*BridgeTool) {
 	v := s.view()
-	for _, t := range v.toolsOfServer(server) {
+	for _, t := range s.toolsOfServer(v, server) {
 		if t.def.Apps.app && v.appMayUse(t) {
 			tools = append(tools, t)
 		}
@@ -42,7 +42,7 @@ func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any
 	start := time.Now()
 	tool = tool[:min(len(tool), maxAskedName)]
 	e := Event{Kind: EventCall, Tools: []string{tool}, Server: server, FromApp: true}
-	t, err := s.view().appTool(server, tool)
+	t, err := s.appTool(server, tool)
 	var res *mcp.CallToolResult
 	if err == nil {
 		e.Tools[0] = t.name
@@ -56,20 +56,24 @@ func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any
 }
 
 // toolsOfServer returns all tools of a server: those that are for the model, then the others.
-func (s *partition) toolsOfServer(server string) []*BridgeTool {
-	if of := s.serverNamed(server); of != nil {
+func (s *Session) toolsOfServer(v *view, server string) []*BridgeTool {
+	if of := s.serverNamed(v, server); of != nil {
 		return slices.Concat(of.tools, of.appTools)
 	}
 	return nil
 }
 
-// serverNamed returns what the catalogs took of a server, or nil.
-func (s *partition) serverNamed(name string) *serverTools {
-	for _, c := range slices.Backward(s.catalogs) { // the user's comes first
+// serverNamed returns what the catalogs took of a server, or nil. A user's server that has
+// listed nothing yet is not the system's of that name: its pages are not that one's.
+func (s *Session) serverNamed(v *view, name string) *serverTools {
+	for _, c := range slices.Backward(v.catalogs) {
 		for _, of := range c.list.servers {
 			if of != nil && of.server == name {
 				return of
 			}
+		}
+		if _, there := s.scope.manager.status(c.owner, name); there {
+			return nil
 		}
 	}
 	return nil
@@ -82,19 +86,20 @@ func (s *partition) appMayUse(t *BridgeTool) bool {
 }
 
 // appTool returns the tool of that own name if an app of the server may call it.
-func (s *partition) appTool(server, own string) (*BridgeTool, error) {
-	for _, t := range s.toolsOfServer(server) {
+func (s *Session) appTool(server, own string) (*BridgeTool, error) {
+	v := s.view()
+	for _, t := range s.toolsOfServer(v, server) {
 		switch {
 		case t.def.Own != own || !t.def.Apps.app:
-		case !s.appMayUse(t):
+		case !v.appMayUse(t):
 			return nil, &permissionError{name: t.name}
 		default:
 			return t, nil
 		}
 	}
-	if of := s.serverNamed(server); of != nil {
+	if of := s.serverNamed(v, server); of != nil {
 		for _, e := range of.changed {
-			if e.Held && e.def != nil && e.def.Own == own && e.def.Apps.app && s.rights.Permit(e.def.names()) {
+			if e.Held && e.def != nil && e.def.Own == own && e.def.Apps.app && v.rights.Permit(e.def.names()) {
 				return nil, e
 			}
 		}

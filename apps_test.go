@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -398,5 +399,34 @@ func TestExtensions(t *testing.T) {
 	assert.NotEqual(t, cacheKey(&ServerConfig{}, nil, public), cacheKey(&ServerConfig{}, extensions, public), "a server may list other tools")
 	assert.PanicsWithValue(t, "mcphybrid: Options.Extensions: json: unsupported type: func()", func() {
 		NewManager(&Options{Extensions: map[string]any{"x": func() {}}})
+	})
+}
+
+// The pages of a user's server that has not listed its tools yet don't call the system's.
+func TestSpecH5AppOfAUsersServerThatStarts(t *testing.T) {
+	var system, own atomic.Int32
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{serving("s", secretTool(&system, appOnly))}})
+	release := make(chan struct{})
+	hooks := &mcpserver.Hooks{}
+	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+	})
+	slow := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+	slow.AddTools(secretTool(&own, appOnly))
+	u, err := m.NewUser("ann", &UserOptions{Servers: []ServerConfig{{Name: "s", InProcess: slow}}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_ = u.Start(ctx)
+	s := u.NewSession(nil)
+	_, err = s.CallFromApp(t.Context(), "s", "zanzibar", `{"s":"x"}`)
+	assert.Zero(t, system.Load(), "the app of the user's server called the system's: %v", err)
+	close(release)
+	mcptest.Soon(t, func() bool {
+		_, err := s.CallFromApp(t.Context(), "s", "zanzibar", `{"s":"x"}`)
+		return err == nil && own.Load() > 0
 	})
 }

@@ -170,7 +170,8 @@ func (m *Manager) fromCache(src *source, c *cache.Server) (list received, ok boo
 	}
 	m.bindCalls(src, defs)
 	list = received{defs: defs, offers: offers}
-	if said := c.Lists[cache.Instructions]; len(said) > 0 {
+	// Nothing says whose instructions are: they are for the same credentials only.
+	if said := c.Lists[cache.Instructions]; len(said) == 2 && said[1] == cacheKey(&src.cfg, m.opts.Extensions, credentials) {
 		list.instructions = src.readInstructions(said[0])
 	}
 	return list, m.weigh(m.life, defs) == nil
@@ -186,15 +187,18 @@ func (m *Manager) cacheList(src *source, in cache.Cache, isNew bool) {
 		in.Forget(src.name)
 		return
 	}
-	defs, offers, instructions := src.listed, src.offers, src.instructed
+	defs, offers, instructions, whose := src.listed, src.offers, src.instructed, ""
+	if !src.changing {
+		whose = cacheKey(&src.cfg, m.opts.Extensions, credentials)
+	}
 	in.Put(src.name, src.listedAt, isNew, func() *cache.Server {
 		lists := resources.Raw(offers)
 		lists[cache.Tools] = make([]string, len(defs))
 		for i, d := range defs {
 			lists[cache.Tools][i] = string(d.Raw)
 		}
-		if instructions != "" {
-			lists[cache.Instructions] = []string{instructions}
+		if instructions != "" && whose != "" {
+			lists[cache.Instructions] = []string{instructions, whose}
 		}
 		return &cache.Server{Config: key, Lists: lists}
 	})

@@ -389,7 +389,7 @@ func TestServerThatWordsItsListAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var anew atomic.Bool
 		var lists, version atomic.Int32
-		srv := mcpserver.NewMCPServer("web", "1", mcpserver.WithToolFilter(func(_ context.Context, tools []mcp.Tool) []mcp.Tool {
+		srv := mcpserver.NewMCPServer("web", "1", mcpserver.WithCacheHints(0, mcp.CacheScopePublic), mcpserver.WithToolFilter(func(_ context.Context, tools []mcp.Tool) []mcp.Tool {
 			lists.Add(1)
 			if anew.Load() {
 				version.Add(1)

@@ -257,7 +257,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	}
 	t, err := s.toolToCall(s.view(), c.Tool.name)
 	if c.FromApp {
-		t, err = s.view().appTool(c.Tool.def.Server, c.Tool.def.Own)
+		t, err = s.appTool(c.Tool.def.Server, c.Tool.def.Own)
 	}
 	if err == nil {
 		err = changed(t)

@@ -188,6 +188,9 @@ type appMeta struct {
 
 var forBoth = appMeta{model: true, app: true} // by default
 
+// maxPage is how many characters the URI of a page may have.
+const maxPage = 1000
+
 // parseAppMeta reads "ui" in the _meta of a tool. It fails if who may call the tool can't be
 // told: if what says so is there twice or is not a list of names.
 func parseAppMeta(meta json.RawMessage) (appMeta, error) {
@@ -201,7 +204,9 @@ func parseAppMeta(meta json.RawMessage) (appMeta, error) {
 	if !text.IsNull(values[1]) {
 		page = values[1]
 	}
-	of.page, _ = text.String("resourceUri", page) // we ignore one of the wrong type
+	if uri, _ := text.String("resourceUri", page); strings.HasPrefix(uri, "ui://") && uri == text.Line(uri, maxPage) {
+		of.page = uri // we ignore what is none
+	}
 	if visibility := values[0]; !text.IsNull(visibility) {
 		var names []string
 		if err := json.Unmarshal(visibility, &names); err != nil {

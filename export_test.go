@@ -275,7 +275,9 @@ func exportedSchema(t testing.TB, f provider.Format, exported json.RawMessage) j
 		Parameters           json.RawMessage
 		InputSchema          json.RawMessage `json:"input_schema"`
 		ParametersJSONSchema json.RawMessage `json:"parametersJsonSchema"`
-		ToolSpec             struct{ InputSchema struct{ JSON json.RawMessage } }
+		ToolSpec             struct {
+			InputSchema struct{ JSON json.RawMessage }
+		}
 	}
 	require.NoError(t, json.Unmarshal(exported, &e))
 	return map[provider.Format]json.RawMessage{

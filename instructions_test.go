@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -372,4 +373,81 @@ func TestSpecH6InstructionsOfUsers(t *testing.T) {
 	assert.Empty(t, searchFor(t, m.NewSession(nil), "select:mail").Servers)
 	assert.Equal(t, "Sorts letters.", u.Servers()[0].Instructions)
 	require.NoError(t, check(m, s))
+}
+
+// A whoWeb is an HTTP server of 2026-07-28 whose instructions name the credentials. extra goes
+// into the result of server/discover, page into that of tools/list.
+func whoWeb(t *testing.T, extra, page string) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&in) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		if in.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		who := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		answer := func(s string) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, in.ID, s)
+		}
+		switch in.Method {
+		case "server/discover":
+			answer(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"w","version":"1"},"instructions":"You are ` + who + `."` + extra + `}`)
+		case "initialize":
+			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"w","version":"1"},"instructions":"You are ` + who + `."}`)
+		case "tools/list":
+			answer(`{"resultType":"complete","tools":[{"name":"a","description":"Does a","inputSchema":{"type":"object"}}]` + page + `}`)
+		default:
+			answer(`{}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// Nothing says whose instructions are, so they are kept for the same credentials only.
+func TestInstructionsOfOtherCredentials(t *testing.T) {
+	for label, extra := range map[string]string{"private discover": `,"cacheScope":"private","ttlMs":0`, "no scope": ``} {
+		url := whoWeb(t, extra, `,"cacheScope":"public","ttlMs":1000`)
+		doc := new(mcptest.Store)
+		says := func(token string) (string, State) {
+			m, _ := newTestManager(t, &Options{Cache: doc, Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "web", URL: url, Headers: map[string]string{"Authorization": "Bearer " + token}}}})
+			defer m.Close()
+			return m.NewSession(nil).SearchSection(), m.Servers()[0].State
+		}
+		section, state := says("ann")
+		require.Contains(t, section, "You are ann.", state)
+		section, state = says("bob")
+		assert.NotContains(t, section, "You are ann.", "%s: %s: bob's model reads what ann was told", label, state)
+	}
+}
+
+// A secret that a server repeats in its instructions is hidden as in its errors.
+func TestSecretInInstructions(t *testing.T) {
+	const secret = "s3cr3t-t0k3n-of-ann-0123456789"
+	url := whoWeb(t, "", "")
+	m, _ := newTestManager(t, &Options{Trust: TrustApprove, TrustStore: new(mcptest.Store), Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "web", URL: url, Headers: map[string]string{"Authorization": "Bearer " + secret}}}})
+	for _, err := range m.Problems() {
+		assert.NotContains(t, err.Error(), secret)
+		if c, ok := err.(*ChangedError); ok {
+			assert.NotContains(t, string(c.Definition), secret, "the definition of a ChangedError")
+			require.NoError(t, m.Accept(c.Server, c.Tool, c.Is))
+		}
+	}
+	s := m.NewSession(nil)
+	shot, _ := m.Snapshot(100)
+	snap, _ := json.Marshal(shot)
+	assert.NotContains(t, string(snap), secret, "the snapshot")
+	assert.NotContains(t, m.Servers()[0].Instructions, secret, "ServerStatus.Instructions")
+	assert.NotContains(t, s.SearchSection(), secret, "the prompt")
+	r, err := s.Call(t.Context(), SearchToolName, `{"query":"select:web"}`)
+	require.NoError(t, err)
+	assert.NotContains(t, resultText(t, r), secret, "the search")
+	assert.NotContains(t, string(s.Save()), secret, "the saved session")
 }

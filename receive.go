@@ -36,7 +36,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 	if err := m.weigh(ctx, defs); err != nil {
 		return err
 	}
-	return m.setList(src, received{defs, offers, src.readInstructions(list.Instructions), problems, audienceOf(list)})
+	return m.setList(src, received{defs, offers, src.readInstructions(list.Instructions), problems, audienceOf(list), list.Changing})
 }
 
 // parseDefinitions checks the elements of a tools/list result and names the tools.
@@ -114,7 +114,7 @@ func (src *source) idleEntries(defs []*definition, offers []*resources.Offer, ig
 // readInstructions returns what is kept of the instructions that the server gave: "" if
 // nothing of them could be read.
 func (src *source) readInstructions(given string) string {
-	kept := text.Cut(given, maxInstructions)
+	kept := src.hide(errors.New(text.Cut(given, maxInstructions))).Error() // a server may repeat its secrets
 	if src.cfg.NoInstructions || text.Lines(kept) == "" {
 		return ""
 	}
@@ -149,12 +149,13 @@ type received struct {
 	instructions string
 	problems     []error
 	kept         audience
+	changing     bool // the credentials come from a login or from the host
 }
 
 // has reports whether src has that list.
 func (src *source) has(list received) bool {
 	alike := func(a, b error) bool { return a.Error() == b.Error() }
-	return slices.Equal(src.listed, list.defs) && slices.Equal(src.offers, list.offers) && src.instructed == list.instructions &&
+	return slices.Equal(src.listed, list.defs) && slices.Equal(src.offers, list.offers) && src.instructed == list.instructions && src.changing == list.changing &&
 		slices.EqualFunc(src.problems, list.problems, alike) && src.kept == list.kept
 }
 
@@ -172,7 +173,7 @@ func (m *Manager) storeList(src *source, list received, then time.Time) error {
 		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
 	}
 	src.listed, src.offers, src.instructed, src.problems, src.kept = list.defs, list.offers, list.instructions, list.problems, list.kept
-	src.bytes, src.listedAt = size, then
+	src.bytes, src.listedAt, src.changing = size, then, list.changing
 	m.bytes = others + size
 	m.review(src)
 	return nil

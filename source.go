@@ -34,7 +34,8 @@ type source struct {
 	listed     []*definition      // the tools that the server listed; nil before its first list
 	offers     []*resources.Offer // what it listed besides tools
 	instructed string             // the instructions that it gave
-	kept       audience           // whom a cache may give these
+	kept       audience           // whom a cache may give these, but for the instructions
+	changing   bool               // the credentials come from a login or from the host
 	bytes      int                // of the definitions that it listed
 
 	// What catalogs take of these.

@@ -74,7 +74,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		}
 		c.http = true
 		// A server that is slow to start is not an old one: over HTTP, old ones answer too.
-		answers = append(answers, client.WithDiscoverTimeout(max(discoverTimeout, l.StartTimeout/2)))
+		answers = append(answers, client.WithDiscoverTimeout(max(l.StartTimeout/2, time.Millisecond)))
 		options := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web), transport.WithHTTPLogger(log)}
 		probe, err := transport.NewStreamableHTTP(cfg.URL, options...)
 		if err != nil {
@@ -120,9 +120,6 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 	})
 	return c, nil
 }
-
-// discoverTimeout is how long servers have to answer server/discover, by mcp-go's default.
-const discoverTimeout = 5 * time.Second
 
 // answers returns the options of a client that answers what d can answer, and supports
 // these extensions.
