@@ -247,7 +247,6 @@ func (g *growth) count(field uint8, lengths *[fields]uint16, term uint32) (ok bo
 	if lengths[field] == math.MaxUint16 || g.lexicon.stops(term) {
 		return false
 	}
-	lengths[field]++
 	for int(term) >= len(g.at) {
 		g.at = append(g.at, 0)
 	}
@@ -255,7 +254,12 @@ func (g *growth) count(field uint8, lengths *[fields]uint16, term uint32) (ok bo
 		g.found = append(g.found, foundTerm{term: term})
 		g.at[term] = uint32(len(g.found))
 	}
-	g.found[g.at[term]-1].tf[field]++
+	tf := &g.found[g.at[term]-1].tf[field]
+	if field == inInstructions && *tf > 0 {
+		return true // a server that repeats a word has it once
+	}
+	lengths[field]++
+	*tf++
 	return true
 }
 

@@ -406,6 +406,14 @@ func TestInstructionsChangeNoOther(t *testing.T) {
 		}
 		assert.Len(t, after.Search("kubernetes", 40, nil), 20)
 		assert.Empty(t, before.Search("kubernetes", 40, nil))
+		repeated := slices.Clone(said)
+		for i := range 20 {
+			with := *said[i]
+			with.Instructions = strings.Repeat(with.Instructions, 16)
+			repeated[i] = &with
+		}
+		often := NewIndex(repeated, &Options{Ranker: ranker})
+		assert.Equal(t, after.Search("kubernetes convert", 40, nil), often.Search("kubernetes convert", 40, nil), "a word counts once")
 		require.NoError(t, after.Check())
 	}
 }

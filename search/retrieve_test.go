@@ -198,10 +198,13 @@ func (l *plainLexicon) read(d *Document) *plainDocument {
 				if field == inName && (t.form != whole || term == p.first) {
 					p.named[term] = true
 				}
-				p.lengths[field]++
 				if p.counts[term] == nil {
 					p.counts[term] = new([fields]int)
 				}
+				if field == inInstructions && p.counts[term][field] > 0 {
+					continue
+				}
+				p.lengths[field]++
 				p.counts[term][field]++
 			}
 		}
