@@ -18,6 +18,7 @@ type pack struct {
 	RegistryType, RegistryBaseURL, Identifier, Version       string
 	Transport                                                struct{ Type string }
 	RuntimeArguments, PackageArguments, EnvironmentVariables []argument
+	Disabled                                                 json.RawMessage
 }
 
 // An argument is one of a command, a variable of the environment, a header or an address.
@@ -29,6 +30,7 @@ type argument struct {
 	Choices                     []json.RawMessage
 	Variables                   map[string]argument
 	Headers                     []argument
+	Disabled                    json.RawMessage // of a remote
 }
 
 // A launcher starts packages of one registry.
@@ -106,7 +108,7 @@ func readPublished(top object) (object, error) {
 			variable.IsRequired = true
 			r.Variables[name] = variable
 		}
-		server = map[string]any{"type": r.Type, "url": f.text(argument{Value: r.URL, Variables: r.Variables}), "headers": f.table(r.Headers)}
+		server = map[string]any{"type": r.Type, "url": f.text(argument{Value: r.URL, Variables: r.Variables}), "headers": f.table(r.Headers), "disabled": r.Disabled}
 	} else {
 		f.fail("there is no remote, and no package of npm, PyPI or a registry of images that speaks over stdio")
 	}
@@ -166,7 +168,7 @@ func (f *form) start(p pack) map[string]any {
 		options = append(options, by.end)
 	}
 	args := slices.Concat(by.args, options, []string{p.Identifier}, f.list(p.PackageArguments))
-	return map[string]any{"command": by.command, "args": args, "env": env}
+	return map[string]any{"command": by.command, "args": args, "env": env, "disabled": p.Disabled}
 }
 
 // list returns the arguments of a command.

@@ -185,3 +185,44 @@ func TestPackagesFromElsewhereAreRefused(t *testing.T) {
 		assert.NoError(t, err, p)
 	}
 }
+
+// To encoding/json, keys that differ by letter case only are one key.
+func TestKeysTwiceInBundlesAndPublishedServers(t *testing.T) {
+	t.Parallel()
+	bundle := func(config string) string { return `{"name": "b", "server": {"mcp_config": {` + config + `}}}` }
+	published := func(members string) string { return `{"name": "x/y", ` + members + `}` }
+	for data, key := range map[string]string{
+		bundle(`"command": "good", "command": "evil"`):                                                                             "command",
+		bundle(`"command": "good", "COMMAND": "evil"`):                                                                             "COMMAND",
+		bundle(`"command": "good", "platform_overrides": {"linux": {"arg\u017f": [], "args": []}}`):                                "args",
+		bundle(`"command": "good", "env": {"A": "good", "A": "evil"}`):                                                             "A",
+		`{"name": "b", "server": {"mcp_config": {"command": "good"}}, "SERVER": {"mcp_config": {"command": "evil"}}}`:              "SERVER",
+		published(`"packages": [{"registryType": "npm", "identifier": "good", "identifier": "evil"}]`):                             "identifier",
+		published(`"packages": [{"registryType": "npm", "identifier": "good", "Identifier": "evil"}]`):                             "Identifier",
+		published(`"packages": [{"registryType": "npm", "identifier": "a", "packageArguments": [[], {"x": {"a": [1], "A": 2}}]}]`): "A",
+		published(`"remotes": [{"type": "sse", "url": "https://good", "url": "https://evil"}]`):                                    "url",
+	} {
+		_, err := parse([]byte(data), source{env: environment()})
+		assert.EqualError(t, err, fmt.Sprintf("%q is there twice", key), data)
+	}
+	s := described(t, bundle(`"command": "x", "args": ["a", "a"], "env": {"http_proxy": "1", "HTTP_PROXY": "2"}`), nil)
+	require.NoError(t, s.err)
+	assert.Equal(t, map[string]string{"http_proxy": "1", "HTTP_PROXY": "2"}, s.Env)
+}
+
+func TestDisabledBundlesAndPublishedServers(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`{"name": "b", "disabled": %s, "server": {"mcp_config": {"command": "x"}}}`,
+		`{"name": "b", "server": {"mcp_config": {"command": "x", "disabled": %s}}}`,
+		`{"name": "x", "disabled": %s, "remotes": [{"type": "sse", "url": "https://x"}]}`,
+		`{"name": "x", "remotes": [{"type": "sse", "url": "https://x", "disabled": %s}]}`,
+		`{"name": "x", "packages": [{"registryType": "npm", "identifier": "x", "disabled": %s}]}`,
+	} {
+		for _, disabled := range []bool{true, false} {
+			s := described(t, fmt.Sprintf(data, fmt.Sprint(disabled)), nil)
+			require.NoError(t, s.err)
+			assert.Equal(t, disabled, s.Disabled, data)
+		}
+	}
+}
