@@ -27,6 +27,7 @@ type launch struct {
 	Args      []string          `json:"args"`
 	Env       map[string]string `json:"env"`
 	Platforms map[string]launch `json:"platform_overrides,omitempty"`
+	Disabled  json.RawMessage   `json:"disabled,omitempty"`
 }
 
 // A setting is what a bundle's user may say.
@@ -86,9 +87,12 @@ func readBundle(top object) (object, error) {
 // here returns l as it is on this platform.
 func (l launch) here() launch {
 	own := l.Platforms[strings.Replace(runtime.GOOS, "windows", "win32", 1)]
-	here := launch{Command: cmp.Or(own.Command, l.Command), Args: l.Args, Env: make(map[string]string)}
+	here := launch{Command: cmp.Or(own.Command, l.Command), Args: l.Args, Env: make(map[string]string), Disabled: l.Disabled}
 	if own.Args != nil {
 		here.Args = own.Args
+	}
+	if own.Disabled != nil {
+		here.Disabled = own.Disabled
 	}
 	maps.Copy(here.Env, l.Env)
 	maps.Copy(here.Env, own.Env)

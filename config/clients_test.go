@@ -281,7 +281,7 @@ func clientFiles(t *testing.T) []clientFile {
 		{
 			path: "registry/server.json", dialect: "registry", options: Options{Input: ask},
 			servers: []Server{{
-				Name: "weather", Command: "npx", Args: []string{"-y", "@example/weather-server@1.4.0", "serve", "--units", "metric", "--area", "de/<city>"},
+				Name: "weather", Command: "npx", Args: []string{"-y", "--", "@example/weather-server@1.4.0", "serve", "--units", "metric", "--area", "de/<city>"},
 				Env: map[string]string{"WEATHER_KEY": "<WEATHER_KEY>", "LOG_LEVEL": "info"}, Secrets: []string{"<WEATHER_KEY>"},
 			}},
 		},

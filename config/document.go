@@ -1,12 +1,15 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -48,6 +51,70 @@ func parseObject(raw json.RawMessage) (object, error) {
 		o.values[m.Name] = m.Value
 	}
 	return o, err
+}
+
+// keysOnce fails if an object in data, which is valid JSON, has a key twice, also in
+// another letter case, since these are one key to encoding/json. Variables of the
+// environment are others then.
+func keysOnce(data []byte) error {
+	type frame struct {
+		keys  map[string]bool // nil for a list
+		exact bool            // letter case counts
+		key   string          // that was read before its value; "" for none
+		open  bool            // a value comes next
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var within []frame
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		var in *frame
+		if len(within) > 0 {
+			in = &within[len(within)-1]
+		}
+		delim, _ := token.(json.Delim)
+		if delim == '}' || delim == ']' {
+			within = within[:len(within)-1]
+			continue
+		}
+		if in != nil && in.keys != nil {
+			if in.open = !in.open; in.open {
+				in.key = token.(string)
+				key := in.key
+				if !in.exact {
+					key = foldCase(key)
+				}
+				if in.keys[key] {
+					return fmt.Errorf("%q is there twice", text.Line(in.key, 200))
+				}
+				in.keys[key] = true
+				continue
+			}
+		}
+		switch delim {
+		case '{':
+			within = append(within, frame{keys: make(map[string]bool), exact: in != nil && in.key == "env"})
+		case '[':
+			within = append(within, frame{})
+		}
+	}
+}
+
+// foldCase returns what all texts have in common that [strings.EqualFold] calls equal.
+func foldCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, s)
 }
 
 // fileWith returns a file with one server and the inputs that it needs.
@@ -109,6 +176,10 @@ func parseDocument(data []byte, o *source) (*document, error) {
 	doc := &document{dialect: d}
 	doc.folder, doc.project = workspace(o)
 	if d.rewrite != nil {
+		if err := keysOnce(data); err != nil {
+			return nil, err
+		}
+		doc.off.all = string(top.values["disabled"]) == "true"
 		if top, err = d.rewrite(top); err != nil {
 			return nil, err
 		}
@@ -157,6 +228,10 @@ func membersOf(servers json.RawMessage) ([]text.Member, error) {
 	}
 	var members []text.Member
 	for i, value := range list {
+		one, _ := parseObject(value)
+		if names := slices.DeleteFunc(one.names, func(key string) bool { return !strings.EqualFold(key, "name") }); len(names) > 1 {
+			return nil, fmt.Errorf("number %d of the list: %q is there twice", i+1, names[1])
+		}
 		var server struct{ Name, Uses string } // a block of Continue's hub may have no name
 		if json.Unmarshal(value, &server) != nil || server.Name+server.Uses == "" {
 			return nil, fmt.Errorf(`number %d of the list is no object with a "name"`, i+1)

@@ -43,7 +43,7 @@ func (r *reader) server(s member) outcome {
 		return fail(err)
 	}
 	e := &entry{reader: r, Server: named, values: o.values}
-	if e.disabled(o.names) || e.isInside() {
+	if e.disabled(o.names) || e.isInside(o.names) {
 		return outcome{Server{Name: s.name, Disabled: true}, nil}
 	}
 	e.toolLists(o.names)
@@ -179,12 +179,16 @@ func give(values *map[string]string, key, value string) {
 }
 
 // isInside reports whether the client itself has the server.
-func (e *entry) isInside() bool {
-	inside := slices.Contains(e.dialect.inside, strings.Trim(string(e.values["type"]), `"`))
-	if inside {
-		e.notes.add("server %q: \"type\": %s is inside its client, so it is not started here", e.Name, e.values["type"])
+func (e *entry) isInside(names []string) bool {
+	for _, name := range names {
+		var value string
+		if fold(name) != "type" || json.Unmarshal(e.values[name], &value) != nil || !slices.Contains(e.dialect.inside, strings.ToLower(value)) {
+			continue
+		}
+		e.notes.add("server %q: %q: %q is inside its client, so it is not started here", e.Name, name, value)
+		return true
 	}
-	return inside
+	return false
 }
 
 // own takes the keys that no other client has.

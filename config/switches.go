@@ -33,14 +33,14 @@ func (doc *document) takeSwitches(scopes []object) error {
 	for _, o := range scopes {
 		take := func(into *[]string, places ...string) (err error) {
 			for _, place := range places {
-				list, bad := o.list(place)
+				list, bad := doc.dialect.list(o, place)
 				err = cmp.Or(err, bad)
 				*into = append(*into, list...)
 			}
 			return err
 		}
 		if err := errors.Join(take(&s.servers, offServers...), take(&s.tools, offTools...), take(&s.called, "options.disabled_tools"),
-			s.restrict(o), s.takeServerSwitches(o), s.takeTools(o, doc.dialect)); err != nil {
+			s.restrict(o, doc.dialect), s.takeServerSwitches(o), s.takeTools(o, doc.dialect)); err != nil {
 			return err
 		}
 	}
@@ -56,10 +56,19 @@ func (doc *document) takeSwitches(scopes []object) error {
 	return bounded(doc.servers, all)
 }
 
+// list is object.list, but where the client has its servers in "mcp", an object there is a
+// server.
+func (d *dialect) list(o object, place string) ([]string, error) {
+	if raw, err := o.at(place); strings.HasPrefix(place, "mcp.") && slices.Contains(d.at, "mcp") && kind(raw) == "object" {
+		return nil, err
+	}
+	return o.list(place)
+}
+
 // list returns the list at a place, or nil if there is none.
 func (o object) list(place string) ([]string, error) {
 	raw, err := o.at(place)
-	if raw == nil || err != nil || strings.HasPrefix(place, "mcp.") && kind(raw) == "object" { // a server of that name
+	if raw == nil || err != nil {
 		return nil, err
 	}
 	list := []string{}
@@ -70,9 +79,9 @@ func (o object) list(place string) ([]string, error) {
 }
 
 // restrict leaves only those servers on that each list of such has.
-func (s *switches) restrict(o object) error {
+func (s *switches) restrict(o object, d *dialect) error {
 	for _, place := range onServers {
-		list, err := o.list(place)
+		list, err := d.list(o, place)
 		if err != nil {
 			return err
 		}

@@ -62,6 +62,18 @@ func TestSwitchesOfAllServers(t *testing.T) {
 	file, err = beside("opencode", `"agent": {"enabled": {"mode": "primary"}}`)
 	assert.NoError(t, err)
 	assert.False(t, file.servers[0].Disabled, "an agent of that name")
+	file, err = parse([]byte(`{"mcp": {"excluded": {"type": "local", "command": ["x"]}}}`), source{Options: Options{Dialect: "opencode"}, env: environment()})
+	assert.NoError(t, err)
+	assert.Equal(t, "x", file.servers[0].Command, "a server of that name")
+}
+
+func TestServersInsideTheClient(t *testing.T) {
+	t.Parallel()
+	for kind, inside := range map[string]bool{`"type": "builtin"`: true, `"TYPE": "builtin"`: true, `"type": "Platform"`: true, `"type": "stdio", "Type": "front\u0065nd"`: true, `"TYPE": "stdio"`: false} {
+		file, err := parse([]byte(`{"extensions": {"s": {`+kind+`, "cmd": "x", "enabled": true}}}`), source{Options: Options{Dialect: "goose"}, env: environment()})
+		assert.NoError(t, err, kind)
+		assert.Equal(t, inside, file.servers[0].Disabled, kind)
+	}
 }
 
 // Zed has settings for one release or one platform in objects.
