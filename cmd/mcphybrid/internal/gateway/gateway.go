@@ -115,7 +115,7 @@ func newGateway(opts gatewayOptions) *gateway {
 				v.reaches(server)
 			}
 		},
-		Ask: ask.Options{Hooks: g.questions(), MaxAtOnce: maxOpenCalls},
+		Ask: ask.Options{Hooks: g.questions(), MaxAtOnce: maxOpenCalls * ask.DefaultMaxPerCall}, // one client's open calls leave room for another's questions
 	})
 	if opts.trust.File != "" {
 		known := files.Follow(g.mgr.Refresh, opts.trust.File)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -67,21 +68,33 @@ type roundTripper struct {
 	can        string // its capabilities; all if ""
 }
 
+// call returns the answer to a call. more are further members of its params.
 func (c roundTripper) call(t *testing.T, name string, args any, more map[string]any) (a asked) {
+	t.Helper()
+	status, data := c.send(t, name, args, more, nil)
+	if i := bytes.Index(data, []byte("data: ")); i >= 0 {
+		data = data[i+len("data: "):]
+	}
+	require.NoError(t, json.Unmarshal(data, &a), "%s", data)
+	a.status = status
+	return a
+}
+
+// send returns the whole answer to a call, with the notifications before it. meta are
+// further members of _meta.
+func (c roundTripper) send(t *testing.T, name string, args any, more, meta map[string]any) (status int, body []byte) {
 	t.Helper()
 	can := c.can
 	if can == "" {
 		can = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
 	}
-	params := map[string]any{"name": name, "arguments": args, "_meta": map[string]any{
-		mcp.MetaKeyProtocolVersion: mcp.ProtocolVersion20260728, mcp.MetaKeyClientCapabilities: json.RawMessage(can),
-	}}
-	for key, value := range more {
-		params[key] = value
-	}
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+	own := map[string]any{mcp.MetaKeyProtocolVersion: mcp.ProtocolVersion20260728, mcp.MetaKeyClientCapabilities: json.RawMessage(can)}
+	maps.Copy(own, meta)
+	params := map[string]any{"name": name, "arguments": args, "_meta": own}
+	maps.Copy(params, more)
+	message, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 	require.NoError(t, err)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, bytes.NewReader(message))
 	require.NoError(t, err)
 	for key, value := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + c.token,
@@ -93,14 +106,9 @@ func (c roundTripper) call(t *testing.T, name string, args any, more map[string]
 	resp, err := web.Do(r)
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
+	body, err = io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	if i := bytes.Index(data, []byte("data: ")); i >= 0 {
-		data = data[i+len("data: "):]
-	}
-	require.NoError(t, json.Unmarshal(data, &a), "%s", data)
-	a.status = resp.StatusCode
-	return a
+	return resp.StatusCode, body
 }
 
 // responses are the answers to all questions of a round.
@@ -283,6 +291,36 @@ func TestOpenCallsHaveALimit(t *testing.T) {
 	_, asks = wait(2000, "ana", true)
 	assert.Nil(t, asks)
 	assert.False(t, c.enter())
+}
+
+// asksInRounds has a tool that asks that many questions at once by its answer, and then
+// has work do the rest.
+func asksInRounds(name string, questions int, work func(context.Context, mcp.CallToolRequest)) mcphybrid.ServerConfig {
+	s := server.NewMCPServer(name, "1", server.WithLogging())
+	s.AddTool(mcp.NewTool("ask"), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if len(r.Params.InputResponses) > 0 {
+			work(ctx, r)
+			return mcp.NewToolResultText("done"), nil
+		}
+		b := server.NewInputRequestBuilder("")
+		for i := range questions {
+			b.Elicit(fmt.Sprint("q", i), mcp.ElicitationParams{Message: fmt.Sprint(i), RequestedSchema: json.RawMessage(`{"type":"object","properties":{"color":{"type":"string"}}}`)})
+		}
+		return b.ToolResult(), nil
+	})
+	return mcphybrid.ServerConfig{Name: name, Protocol: mcp.ProtocolVersion20260728, InProcess: s}
+}
+
+// The questions of all calls that one client leaves open are no reason to refuse those of
+// another.
+func TestOpenCallsLeaveRoomForQuestionsOfOthers(t *testing.T) {
+	servers := []mcphybrid.ServerConfig{asksInRounds("kitchen", ask.DefaultMaxPerCall, nil)}
+	_, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: servers}, web.Options{TokenFile: writeSecret(t, guestAndOwner)})
+	for range maxOpenOfOne {
+		require.NotEmpty(t, roundTripper{url: url, token: "for-guest"}.call(t, "mcp_kitchen__ask", nil, nil).Result.RequestState)
+	}
+	got := roundTripper{url: url, token: "for-owner"}.call(t, "mcp_kitchen__ask", nil, nil)
+	assert.Len(t, got.Result.InputRequests, ask.DefaultMaxPerCall, got.text())
 }
 
 // A question that ends without an answer ends the call that waits for its client. The
