@@ -287,7 +287,7 @@ func (g *gateway) pass(ctx context.Context, q request, run func(context.Context,
 	defer cancel()
 	defer context.AfterFunc(g.calls, cancel)()
 	g.awaitServers(ctx)
-	c = g.newClientCall(ctx)
+	c = g.newClientCall(ctx, q.meta)
 	defer c.end()
 	err = run(c.with(broker.Declare(ctx, g.answerable(ctx, nil)), q.meta), c)
 	if err != nil && g.calls.Err() != nil {

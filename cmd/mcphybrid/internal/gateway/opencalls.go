@@ -139,7 +139,7 @@ func (g *gateway) openCall(ctx context.Context, q request, given mcp.InputRespon
 		stop = context.AfterFunc(h.Over, o.end)
 	}
 	began := time.Now()
-	o.call = g.newClientCall(life)
+	o.call = g.newClientCall(ctx, q.meta)
 	o.call.open = o
 	go func() {
 		defer g.opened.running.Done()
@@ -391,7 +391,7 @@ func (c *openCalls) resume(ctx context.Context, owner any, q request, in mcp.Mul
 		o.asked[name].answer <- response{InputResponse: answer}
 		delete(o.asked, name)
 	}
-	o.call.resume(ctx)
+	o.call.resume(ctx, q.meta)
 	o.change() // what has no answer is asked again
 	return o, nil
 }

@@ -323,6 +323,43 @@ func TestOpenCallsLeaveRoomForQuestionsOfOthers(t *testing.T) {
 	assert.Len(t, got.Result.InputRequests, ask.DefaultMaxPerCall, got.text())
 }
 
+// Progress goes out with the token of the request that waits, if it has one.
+func TestProgressOfLaterRounds(t *testing.T) {
+	_, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: []mcphybrid.ServerConfig{asksInRounds("p", 1, func(ctx context.Context, r mcp.CallToolRequest) {
+		s := server.ServerFromContext(ctx)
+		_ = s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": 1.0})
+	})}}, web.Options{})
+	c := roundTripper{url: url}
+	for token, wants := range map[any]map[string]any{
+		"SECOND": {"progressToken": "SECOND"},
+		nil:      {},
+	} {
+		_, body := c.send(t, "mcp_p__ask", nil, nil, map[string]any{"progressToken": "FIRST"})
+		var first asked
+		require.NoError(t, json.Unmarshal(body[bytes.IndexByte(body, '{'):], &first), "%s", body)
+		_, body = c.send(t, "mcp_p__ask", nil, first.responses(accepted("red")), wants)
+		assert.Contains(t, string(body), "done")
+		assert.NotContains(t, string(body), "FIRST", "it has its answer")
+		assert.Equal(t, token != nil, strings.Contains(string(body), `"SECOND"`), "%s", body)
+	}
+	v := &clientCall{token: "FIRST"}
+	v.pause()
+	assert.Nil(t, v.token, "no request waits")
+}
+
+// A log level is that of the request that waits.
+func TestLogLevelOfLaterRounds(t *testing.T) {
+	for _, level := range []mcp.LoggingLevel{mcp.LoggingLevelDebug, mcp.LoggingLevelError} {
+		ctx := server.WithRequestProtocolInfo(t.Context(), &server.RequestProtocolInfo{Modern: true, LogLevel: level})
+		v := new(clientCall)
+		v.resume(server.WithRequestProtocolInfo(t.Context(), &server.RequestProtocolInfo{Modern: true, LogLevel: mcp.LoggingLevelWarning}), nil)
+		assert.True(t, v.wantsLog(mcp.LoggingLevelError))
+		assert.False(t, v.wantsLog(mcp.LoggingLevelInfo))
+		v.resume(ctx, nil)
+		assert.Equal(t, level == mcp.LoggingLevelDebug, v.wantsLog(mcp.LoggingLevelInfo))
+	}
+}
+
 // A question that ends without an answer ends the call that waits for its client. The
 // gateway's end does, too, and that of the token.
 func TestOpenCallsEnd(t *testing.T) {
