@@ -213,13 +213,15 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 // call runs every call of a tool.
 func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, _ := r.Params.Arguments.(called)
-	q := request{"tools/call", string(name), r.Params.RawArguments, r.Params.Meta}
+	header, args := r.Header, r.Params.RawArguments // not all of r, which an open call would keep
+	q := request{"tools/call", string(name), args, r.Params.Meta}
 	result, asks, err := converse(ctx, g, q, r.Params.MultiRoundTripParams, func(ctx context.Context, c *clientCall) (*mcp.CallToolResult, error) {
-		session, args := c.from.session, r.Params.RawArguments
-		if err := checkMirrored(ctx, r.Header, session, string(name), args); err != nil {
+		session := c.from.session
+		if err := checkMirrored(ctx, header, session, string(name), args); err != nil {
 			return nil, err
 		}
-		args = ownURI(string(name), args)
+		header = nil // it may be large, and is not needed while the call waits
+		args := ownURI(string(name), args)
 		result, err := session.Call(ctx, string(name), args)
 		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
 			await(ctx, g.all)

@@ -8,11 +8,14 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -21,6 +24,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/wire"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -285,6 +289,8 @@ func TestOpenCallsHaveALimit(t *testing.T) {
 
 	_, small := sumOf(request{args: json.RawMessage(`{"x":"` + strings.Repeat("x", maxOpenArguments) + `"}`)})
 	assert.False(t, small)
+	_, small = sumOf(request{meta: mcp.NewMetaFromMap(map[string]any{"x": strings.Repeat("x", maxOpenArguments)})})
+	assert.False(t, small)
 	c.close()
 	assert.Empty(t, c.waiting)
 	assert.Len(t, ended, 3+maxOpenCalls)
@@ -321,6 +327,44 @@ func TestOpenCallsLeaveRoomForQuestionsOfOthers(t *testing.T) {
 	}
 	got := roundTripper{url: url, token: "for-owner"}.call(t, "mcp_kitchen__ask", nil, nil)
 	assert.Len(t, got.Result.InputRequests, ask.DefaultMaxPerCall, got.text())
+}
+
+// A call that waits for its client keeps neither the messages that began it and went on with
+// it, nor their answers.
+func TestOpenCallsKeepNoMessages(t *testing.T) {
+	g, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: curiousServers()}, web.Options{})
+	used := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc >> 20
+	}
+	before := used()
+	c := roundTripper{url: url}
+	large := func(state string) map[string]any {
+		more := map[string]any{"inputResponses": map[string]any{"other": strings.Repeat("x", 4<<20)}}
+		if state != "" {
+			more["requestState"] = state
+		}
+		return more
+	}
+	for i := range 8 {
+		args := map[string]any{"kind": "elicit", "text": fmt.Sprint(i)}
+		first := c.call(t, []string{"mcp_curious__ask", "mcp_modern__ask"}[i%2], args, large(""))
+		require.NotEmpty(t, first.Result.RequestState)
+		second := c.call(t, []string{"mcp_curious__ask", "mcp_modern__ask"}[i%2], args, large(first.Result.RequestState))
+		require.NotEmpty(t, second.Result.RequestState, "what has no answer is asked again")
+	}
+	mcptest.Soon(t, func() bool { return used() < before+16 })
+	g.opened.mu.Lock()
+	assert.Len(t, g.opened.waiting, 8)
+	g.opened.mu.Unlock()
+	wire.WithEvents(time.Second, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		ctx := g.front.WithContext(r.Context(), server.NewInProcessSession("x", nil))
+		require.NotNil(t, wire.EventsOf(ctx))
+		assert.Nil(t, wire.EventsOf(g.callerOnly(ctx)))
+		assert.NotNil(t, server.ClientSessionFromContext(g.callerOnly(ctx)))
+	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
 }
 
 // Progress goes out with the token of the request that waits, if it has one.
