@@ -18,17 +18,18 @@ const maxQueued = 1000
 // before the answer. They go through a queue, because a server is not read
 // while we handle its notification, and must not wait for a client.
 type clientCall struct {
-	ctx  context.Context // of the request; mcp-go knows the client by it
 	from *conversation
 	book *callBook
 	open *openCall // by which the client is asked, or nil
 
 	mu      sync.Mutex
-	sink    wire.Sink // nil if notifications can't reach the client
-	server  string    // that runs the call, or ""
-	tool    string    // that it runs, or ""
-	badly   bool      // the tool answered with an error
-	left    []func()  // to be called when no server works on it
+	sink    wire.Sink               // nil if notifications can't reach the client
+	level   func() mcp.LoggingLevel // of the log messages that the client wants, and up
+	token   mcp.ProgressToken       // of the progress that the client wants, or nil
+	server  string                  // that runs the call, or ""
+	tool    string                  // that it runs, or ""
+	badly   bool                    // the tool answered with an error
+	left    []func()                // to be called when no server works on it
 	queue   []notification
 	writing bool       // a goroutine is writing
 	ended   bool       // the queue is closed
@@ -40,18 +41,22 @@ type notification struct {
 	params any
 }
 
-func (g *gateway) newClientCall(ctx context.Context) *clientCall {
-	v := &clientCall{ctx: ctx, from: g.client(ctx), sink: g.direct, book: g.book}
+func (g *gateway) newClientCall(ctx context.Context, meta *mcp.Meta) *clientCall {
+	v := &clientCall{from: g.client(ctx), sink: g.direct, book: g.book}
 	v.idle = sync.NewCond(&v.mu)
-	v.resume(ctx)
+	v.resume(ctx, meta)
 	return v
 }
 
-// resume has notifications go out with the answer to the request of ctx. Over standard
-// output, they always do.
-func (v *clientCall) resume(ctx context.Context) {
+// resume has notifications go out with the answer to the request of ctx, as that wants
+// them. Over standard output, they always go out.
+func (v *clientCall) resume(ctx context.Context, meta *mcp.Meta) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.level = logLevel(ctx)
+	if meta != nil {
+		v.token = meta.ProgressToken
+	}
 	if w := wire.EventsOf(ctx); w != nil {
 		v.sink = w
 	}
@@ -65,6 +70,7 @@ func (v *clientCall) pause() {
 	for v.writing {
 		v.idle.Wait()
 	}
+	v.token = nil
 	if _, ok := v.sink.(*wire.EventWriter); ok {
 		v.sink = nil
 	}
@@ -153,20 +159,32 @@ func (v *clientCall) end() {
 	}
 }
 
-// wantsLog reports whether the client has asked for log messages of that level.
-// Since 2026-07-28 it does so in each request.
-func (v *clientCall) wantsLog(level mcp.LoggingLevel) bool {
-	if info := server.RequestProtocolInfoFromContext(v.ctx); info != nil && info.Modern {
-		return level.ShouldSendTo(info.LogLevel)
+// logLevel returns what tells the level of the log messages that the client of a request
+// wants, or "" for none. Since 2026-07-28 the request says it; before, a session's may change.
+func logLevel(ctx context.Context) func() mcp.LoggingLevel {
+	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
+		level := info.LogLevel
+		return func() mcp.LoggingLevel { return level }
 	}
-	s, ok := server.ClientSessionFromContext(v.ctx).(server.SessionWithLogging)
-	return ok && level.ShouldSendTo(s.GetLogLevel())
+	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithLogging); ok {
+		return s.GetLogLevel
+	}
+	return func() mcp.LoggingLevel { return "" }
+}
+
+// wantsLog reports whether the client has asked for log messages of that level.
+func (v *clientCall) wantsLog(level mcp.LoggingLevel) bool {
+	v.mu.Lock()
+	least := v.level
+	v.mu.Unlock()
+	return level.ShouldSendTo(least())
 }
 
 type clientCallKey struct{}
 
 // with returns ctx for the call of a server. The server gets the client's _meta, and the
-// client gets the progress if it asked for that.
+// client gets the progress if it asked for that. Of an open call, the first request says
+// whether the server is to report it.
 func (v *clientCall) with(ctx context.Context, meta *mcp.Meta) context.Context {
 	ctx = context.WithValue(ctx, clientCallKey{}, v)
 	if meta == nil {
@@ -179,13 +197,16 @@ func (v *clientCall) with(ctx context.Context, meta *mcp.Meta) context.Context {
 		}
 	}
 	ctx = mcphybrid.WithMeta(ctx, fields)
-	token := meta.ProgressToken
-	if token == nil {
+	if meta.ProgressToken == nil {
 		return ctx
 	}
 	return mcphybrid.WithProgress(ctx, func(p mcp.ProgressNotificationParams) {
-		p.ProgressToken = token
-		v.tell(string(mcp.MethodNotificationProgress), p)
+		v.mu.Lock()
+		p.ProgressToken = v.token
+		v.mu.Unlock()
+		if p.ProgressToken != nil {
+			v.tell(string(mcp.MethodNotificationProgress), p)
+		}
 	})
 }
 

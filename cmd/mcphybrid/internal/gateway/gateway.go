@@ -115,7 +115,7 @@ func newGateway(opts gatewayOptions) *gateway {
 				v.reaches(server)
 			}
 		},
-		Ask: ask.Options{Hooks: g.questions(), MaxAtOnce: maxOpenCalls},
+		Ask: ask.Options{Hooks: g.questions(), MaxAtOnce: maxOpenCalls * ask.DefaultMaxPerCall}, // one client's open calls leave room for another's questions
 	})
 	if opts.trust.File != "" {
 		known := files.Follow(g.mgr.Refresh, opts.trust.File)
@@ -213,13 +213,15 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 // call runs every call of a tool.
 func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, _ := r.Params.Arguments.(called)
-	q := request{"tools/call", string(name), r.Params.RawArguments, r.Params.Meta}
+	header, args := r.Header, r.Params.RawArguments // not all of r, which an open call would keep
+	q := request{"tools/call", string(name), args, r.Params.Meta}
 	result, asks, err := converse(ctx, g, q, r.Params.MultiRoundTripParams, func(ctx context.Context, c *clientCall) (*mcp.CallToolResult, error) {
-		session, args := c.from.session, r.Params.RawArguments
-		if err := checkMirrored(ctx, r.Header, session, string(name), args); err != nil {
+		session := c.from.session
+		if err := checkMirrored(ctx, header, session, string(name), args); err != nil {
 			return nil, err
 		}
-		args = ownURI(string(name), args)
+		header = nil // it may be large, and is not needed while the call waits
+		args := ownURI(string(name), args)
 		result, err := session.Call(ctx, string(name), args)
 		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
 			await(ctx, g.all)
@@ -287,7 +289,7 @@ func (g *gateway) pass(ctx context.Context, q request, run func(context.Context,
 	defer cancel()
 	defer context.AfterFunc(g.calls, cancel)()
 	g.awaitServers(ctx)
-	c = g.newClientCall(ctx)
+	c = g.newClientCall(ctx, q.meta)
 	defer c.end()
 	err = run(c.with(broker.Declare(ctx, g.answerable(ctx, nil)), q.meta), c)
 	if err != nil && g.calls.Err() != nil {

@@ -35,7 +35,7 @@ import (
 const (
 	maxOpenCalls     = 64        // that wait for their clients: of a further one, the questions are declined
 	maxOpenOfOne     = 16        // of one client: a further one ends that which has waited longest
-	maxOpenArguments = 256 << 10 // bytes of a call's arguments, or its questions are declined
+	maxOpenArguments = 256 << 10 // bytes of a call's arguments and of its _meta, or its questions are declined
 )
 
 // openCalls are those that clients may be asked about.
@@ -50,7 +50,6 @@ type openCalls struct {
 type openCall struct {
 	owner any               // the holder of the token or the conversation: nobody else answers
 	sum   [sha256.Size]byte // of what was called
-	small bool              // it may wait for its client
 	call  *clientCall
 	end   context.CancelFunc
 
@@ -60,6 +59,7 @@ type openCall struct {
 	err     error
 
 	// Guarded by openCalls.mu.
+	small bool               // it may wait for its client
 	given mcp.InputResponses // with the first request, before any question
 	asked map[string]*question
 	round *broker.Round // in which the server asks, or nil
@@ -132,18 +132,14 @@ func (g *gateway) openCall(ctx context.Context, q request, given mcp.InputRespon
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	o.sum, o.small = sumOf(q)
-	var life context.Context
-	life, o.end = context.WithCancel(context.WithoutCancel(ctx))
-	stop := func() bool { return true }
-	if h := tokens.HolderOf(ctx); h != nil {
-		stop = context.AfterFunc(h.Over, o.end)
-	}
+	life, release := tokens.With(g.callerOnly(ctx), tokens.HolderOf(ctx))
+	life, o.end = context.WithCancel(life)
 	began := time.Now()
-	o.call = g.newClientCall(life)
+	o.call = g.newClientCall(ctx, q.meta)
 	o.call.open = o
 	go func() {
 		defer g.opened.running.Done()
-		defer stop()
+		defer release()
 		defer o.end()
 		defer close(o.done)
 		of, cancel := context.WithCancel(life)
@@ -161,6 +157,16 @@ func (g *gateway) openCall(ctx context.Context, q request, given mcp.InputRespon
 	return o, nil
 }
 
+// callerOnly returns a context that has nothing of ctx but the caller and what it can do.
+// The rest holds the whole request and its answer.
+func (g *gateway) callerOnly(ctx context.Context) context.Context {
+	only := server.WithRequestProtocolInfo(context.Background(), server.RequestProtocolInfoFromContext(ctx))
+	if s := server.ClientSessionFromContext(ctx); s != nil {
+		only = g.front.WithContext(only, s)
+	}
+	return only
+}
+
 // owner returns who may go on with the requests of the client of ctx.
 func (g *gateway) owner(ctx context.Context) any {
 	if c := g.of(ctx); c != nil {
@@ -170,7 +176,7 @@ func (g *gateway) owner(ctx context.Context) any {
 }
 
 // sumOf returns the sum of what a request asks for, however its arguments are written, and
-// whether they are few.
+// whether they and its _meta are few.
 func sumOf(q request) (sum [sha256.Size]byte, small bool) {
 	raw, err := json.Marshal(q.args)
 	if err != nil || len(raw) > maxOpenArguments {
@@ -188,7 +194,9 @@ func sumOf(q request) (sum [sha256.Size]byte, small bool) {
 	if raw, err = json.Marshal([]any{q.method, q.name, args}); err != nil {
 		return sum, false
 	}
-	return sha256.Sum256(raw), true
+	sum = sha256.Sum256(raw)
+	raw, err = json.Marshal(q.meta)
+	return sum, err == nil && len(raw) <= maxOpenArguments
 }
 
 // enter counts a call that begins, unless the gateway is ending.
@@ -367,7 +375,7 @@ func (c *openCalls) makeRoomLocked(o *openCall) bool {
 
 // resume gives a call the answers of its client, who waits for it again.
 func (c *openCalls) resume(ctx context.Context, owner any, q request, in mcp.MultiRoundTripParams) (*openCall, error) {
-	sum, _ := sumOf(q)
+	sum, small := sumOf(q)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := c.waiting[in.RequestState]
@@ -386,12 +394,12 @@ func (c *openCalls) resume(ctx context.Context, owner any, q request, in mcp.Mul
 		answers[name] = answer
 	}
 	delete(c.waiting, o.state)
-	o.state = ""
+	o.state, o.small = "", o.small && small
 	for name, answer := range answers {
 		o.asked[name].answer <- response{InputResponse: answer}
 		delete(o.asked, name)
 	}
-	o.call.resume(ctx)
+	o.call.resume(ctx, q.meta)
 	o.change() // what has no answer is asked again
 	return o, nil
 }

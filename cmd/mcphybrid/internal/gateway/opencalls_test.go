@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -20,6 +24,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/wire"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,21 +72,33 @@ type roundTripper struct {
 	can        string // its capabilities; all if ""
 }
 
+// call returns the answer to a call. more are further members of its params.
 func (c roundTripper) call(t *testing.T, name string, args any, more map[string]any) (a asked) {
+	t.Helper()
+	status, data := c.send(t, name, args, more, nil)
+	if i := bytes.Index(data, []byte("data: ")); i >= 0 {
+		data = data[i+len("data: "):]
+	}
+	require.NoError(t, json.Unmarshal(data, &a), "%s", data)
+	a.status = status
+	return a
+}
+
+// send returns the whole answer to a call, with the notifications before it. meta are
+// further members of _meta.
+func (c roundTripper) send(t *testing.T, name string, args any, more, meta map[string]any) (status int, body []byte) {
 	t.Helper()
 	can := c.can
 	if can == "" {
 		can = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
 	}
-	params := map[string]any{"name": name, "arguments": args, "_meta": map[string]any{
-		mcp.MetaKeyProtocolVersion: mcp.ProtocolVersion20260728, mcp.MetaKeyClientCapabilities: json.RawMessage(can),
-	}}
-	for key, value := range more {
-		params[key] = value
-	}
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+	own := map[string]any{mcp.MetaKeyProtocolVersion: mcp.ProtocolVersion20260728, mcp.MetaKeyClientCapabilities: json.RawMessage(can)}
+	maps.Copy(own, meta)
+	params := map[string]any{"name": name, "arguments": args, "_meta": own}
+	maps.Copy(params, more)
+	message, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 	require.NoError(t, err)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, bytes.NewReader(message))
 	require.NoError(t, err)
 	for key, value := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + c.token,
@@ -93,14 +110,9 @@ func (c roundTripper) call(t *testing.T, name string, args any, more map[string]
 	resp, err := web.Do(r)
 	require.NoError(t, err)
 	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
+	body, err = io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	if i := bytes.Index(data, []byte("data: ")); i >= 0 {
-		data = data[i+len("data: "):]
-	}
-	require.NoError(t, json.Unmarshal(data, &a), "%s", data)
-	a.status = resp.StatusCode
-	return a
+	return resp.StatusCode, body
 }
 
 // responses are the answers to all questions of a round.
@@ -277,12 +289,119 @@ func TestOpenCallsHaveALimit(t *testing.T) {
 
 	_, small := sumOf(request{args: json.RawMessage(`{"x":"` + strings.Repeat("x", maxOpenArguments) + `"}`)})
 	assert.False(t, small)
+	_, small = sumOf(request{meta: mcp.NewMetaFromMap(map[string]any{"x": strings.Repeat("x", maxOpenArguments)})})
+	assert.False(t, small)
 	c.close()
 	assert.Empty(t, c.waiting)
 	assert.Len(t, ended, 3+maxOpenCalls)
 	_, asks = wait(2000, "ana", true)
 	assert.Nil(t, asks)
 	assert.False(t, c.enter())
+}
+
+// asksInRounds has a tool that asks that many questions at once by its answer, and then
+// has work do the rest.
+func asksInRounds(name string, questions int, work func(context.Context, mcp.CallToolRequest)) mcphybrid.ServerConfig {
+	s := server.NewMCPServer(name, "1", server.WithLogging())
+	s.AddTool(mcp.NewTool("ask"), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if len(r.Params.InputResponses) > 0 {
+			work(ctx, r)
+			return mcp.NewToolResultText("done"), nil
+		}
+		b := server.NewInputRequestBuilder("")
+		for i := range questions {
+			b.Elicit(fmt.Sprint("q", i), mcp.ElicitationParams{Message: fmt.Sprint(i), RequestedSchema: json.RawMessage(`{"type":"object","properties":{"color":{"type":"string"}}}`)})
+		}
+		return b.ToolResult(), nil
+	})
+	return mcphybrid.ServerConfig{Name: name, Protocol: mcp.ProtocolVersion20260728, InProcess: s}
+}
+
+// The questions of all calls that one client leaves open are no reason to refuse those of
+// another.
+func TestOpenCallsLeaveRoomForQuestionsOfOthers(t *testing.T) {
+	servers := []mcphybrid.ServerConfig{asksInRounds("kitchen", ask.DefaultMaxPerCall, nil)}
+	_, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: servers}, web.Options{TokenFile: writeSecret(t, guestAndOwner)})
+	for range maxOpenOfOne {
+		require.NotEmpty(t, roundTripper{url: url, token: "for-guest"}.call(t, "mcp_kitchen__ask", nil, nil).Result.RequestState)
+	}
+	got := roundTripper{url: url, token: "for-owner"}.call(t, "mcp_kitchen__ask", nil, nil)
+	assert.Len(t, got.Result.InputRequests, ask.DefaultMaxPerCall, got.text())
+}
+
+// A call that waits for its client keeps neither the messages that began it and went on with
+// it, nor their answers.
+func TestOpenCallsKeepNoMessages(t *testing.T) {
+	g, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: curiousServers()}, web.Options{})
+	used := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc >> 20
+	}
+	before := used()
+	c := roundTripper{url: url}
+	large := func(state string) map[string]any {
+		more := map[string]any{"inputResponses": map[string]any{"other": strings.Repeat("x", 4<<20)}}
+		if state != "" {
+			more["requestState"] = state
+		}
+		return more
+	}
+	for i := range 8 {
+		args := map[string]any{"kind": "elicit", "text": fmt.Sprint(i)}
+		first := c.call(t, []string{"mcp_curious__ask", "mcp_modern__ask"}[i%2], args, large(""))
+		require.NotEmpty(t, first.Result.RequestState)
+		second := c.call(t, []string{"mcp_curious__ask", "mcp_modern__ask"}[i%2], args, large(first.Result.RequestState))
+		require.NotEmpty(t, second.Result.RequestState, "what has no answer is asked again")
+	}
+	mcptest.Soon(t, func() bool { return used() < before+16 })
+	g.opened.mu.Lock()
+	assert.Len(t, g.opened.waiting, 8)
+	g.opened.mu.Unlock()
+	wire.WithEvents(time.Second, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		ctx := g.front.WithContext(r.Context(), server.NewInProcessSession("x", nil))
+		require.NotNil(t, wire.EventsOf(ctx))
+		assert.Nil(t, wire.EventsOf(g.callerOnly(ctx)))
+		assert.NotNil(t, server.ClientSessionFromContext(g.callerOnly(ctx)))
+	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
+}
+
+// Progress goes out with the token of the request that waits, if it has one.
+func TestProgressOfLaterRounds(t *testing.T) {
+	_, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: []mcphybrid.ServerConfig{asksInRounds("p", 1, func(ctx context.Context, r mcp.CallToolRequest) {
+		s := server.ServerFromContext(ctx)
+		_ = s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": 1.0})
+	})}}, web.Options{})
+	c := roundTripper{url: url}
+	for token, wants := range map[any]map[string]any{
+		"SECOND": {"progressToken": "SECOND"},
+		nil:      {},
+	} {
+		_, body := c.send(t, "mcp_p__ask", nil, nil, map[string]any{"progressToken": "FIRST"})
+		var first asked
+		require.NoError(t, json.Unmarshal(body[bytes.IndexByte(body, '{'):], &first), "%s", body)
+		_, body = c.send(t, "mcp_p__ask", nil, first.responses(accepted("red")), wants)
+		assert.Contains(t, string(body), "done")
+		assert.NotContains(t, string(body), "FIRST", "it has its answer")
+		assert.Equal(t, token != nil, strings.Contains(string(body), `"SECOND"`), "%s", body)
+	}
+	v := &clientCall{token: "FIRST"}
+	v.pause()
+	assert.Nil(t, v.token, "no request waits")
+}
+
+// A log level is that of the request that waits.
+func TestLogLevelOfLaterRounds(t *testing.T) {
+	for _, level := range []mcp.LoggingLevel{mcp.LoggingLevelDebug, mcp.LoggingLevelError} {
+		ctx := server.WithRequestProtocolInfo(t.Context(), &server.RequestProtocolInfo{Modern: true, LogLevel: level})
+		v := new(clientCall)
+		v.resume(server.WithRequestProtocolInfo(t.Context(), &server.RequestProtocolInfo{Modern: true, LogLevel: mcp.LoggingLevelWarning}), nil)
+		assert.True(t, v.wantsLog(mcp.LoggingLevelError))
+		assert.False(t, v.wantsLog(mcp.LoggingLevelInfo))
+		v.resume(ctx, nil)
+		assert.Equal(t, level == mcp.LoggingLevelDebug, v.wantsLog(mcp.LoggingLevelInfo))
+	}
 }
 
 // A question that ends without an answer ends the call that waits for its client. The

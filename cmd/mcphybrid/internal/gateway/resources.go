@@ -121,15 +121,16 @@ func promptNamed(s *mcphybrid.Session, name string) (mcphybrid.Prompt, error) {
 }
 
 func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	name := r.Params.Arguments[nameKey]
-	delete(r.Params.Arguments, nameKey)
-	q := request{"prompts/get", name, r.Params.Arguments, r.Params.Meta}
+	args := r.Params.Arguments // not all of r, which an open call would keep
+	name := args[nameKey]
+	delete(args, nameKey)
+	q := request{"prompts/get", name, args, r.Params.Meta}
 	result, asks, err := converse(ctx, g, q, r.Params.MultiRoundTripParams, func(ctx context.Context, c *clientCall) (*mcp.GetPromptResult, error) {
 		p, err := promptNamed(c.from.session, name)
 		if err != nil {
 			return nil, err
 		}
-		got, err := c.from.session.GetPrompt(ctx, p.Server, p.Name, r.Params.Arguments)
+		got, err := c.from.session.GetPrompt(ctx, p.Server, p.Name, args)
 		if err != nil {
 			return nil, err
 		}
