@@ -51,7 +51,8 @@ func serveChild() {
 
 // childServer has tools whose names begin with a, which are inline, and 60 more.
 func childServer(lines *wire.LineWriter) *server.MCPServer {
-	s := server.NewMCPServer("child", "1", server.WithLogging(), server.WithToolCapabilities(true))
+	s := server.NewMCPServer("child", "1", server.WithLogging(), server.WithToolCapabilities(true),
+		server.WithCacheHints(0, mcp.CacheScopePublic)) // so that another environment finds its lists in a cache
 	var cancelled atomic.Int64
 	tool := func(name, description string, run server.ToolHandlerFunc) {
 		s.AddTool(mcp.NewTool(name, mcp.WithDescription(description), mcp.WithString("text"), mcp.WithNumber("n")), run)
