@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -39,7 +40,7 @@ type launcher struct {
 	args    []string
 	end     string         // ends the options, if the command knows such a word
 	version string         // stands before the version
-	base    string         // the registry
+	usual   string         // the domain of its registry, without the part behind the dot
 	name    *regexp.Regexp // what a package is called
 	options []string       // options, without dashes, that take packages from elsewhere or run something else
 	short   string         // the same of one letter
@@ -48,22 +49,33 @@ type launcher struct {
 
 var launchers = map[string]launcher{
 	"npm": {
-		command: "npx", args: []string{"-y"}, end: "--", version: "@", base: "https://registry.npmjs.org",
+		command: "npx", args: []string{"-y"}, end: "--", version: "@", usual: "npmjs",
 		name:    regexp.MustCompile(`^(@\w[\w.~-]*/)?\w[\w.~-]*(@\w[\w.+-]*)?$`),
 		options: []string{"registry", "userconfig", "globalconfig", "prefix", "call", "package", "workspace", "shell", "script-shell"}, short: "cCpw", env: "NPM_CONFIG_",
 	},
 	"pypi": {
-		command: "uvx", version: "@", base: "https://pypi.org",
+		command: "uvx", version: "@", usual: "pypi",
 		name:    regexp.MustCompile(`^\w[\w.-]*(\[[\w.,-]*\])?((@|==)\w[\w.+!-]*)?$`),
 		options: []string{"index", "index-url", "extra-index-url", "default-index", "find-links", "config-file", "directory", "project", "env-file", "with-requirements"}, short: "if", env: "UV_",
 	},
 	"oci": {
-		command: "docker", args: []string{"run", "-i", "--rm"}, end: "--", version: ":", base: "https://docker.io",
+		command: "docker", args: []string{"run", "-i", "--rm"}, end: "--", version: ":", usual: "docker",
 		name: regexp.MustCompile(`^\w[\w.-]*(:[0-9]+)?(/\w[\w.-]*)*(:\w[\w.-]*)?(@\w+:[0-9a-f]+)?$`), env: "DOCKER_",
 	},
 }
 
 var inputReference = regexp.MustCompile(`\$\{input:[^{}]*\}`)
+
+// takesFrom reports whether the launcher takes packages from that registry, if nothing says
+// otherwise.
+func (by launcher) takesFrom(registry string) bool {
+	u, err := url.Parse(registry)
+	if err != nil {
+		return false
+	}
+	parts := strings.Split(u.Hostname(), ".")
+	return len(parts) > 1 && parts[len(parts)-2] == by.usual
+}
 
 // elsewhere reports whether one of the arguments of a launcher can take the package from
 // another registry, an address or a folder. npm also knows the beginnings of its options.
@@ -143,12 +155,12 @@ func (f *form) fail(format string, args ...any) {
 // start returns the server that a package is.
 func (f *form) start(p pack) map[string]any {
 	by, env := launchers[p.RegistryType], f.table(p.EnvironmentVariables)
-	if base := strings.TrimSuffix(p.RegistryBaseURL, "/"); base != "" && base != by.base {
-		f.fail("packages of the registry %q are not supported: want %q", base, by.base)
+	if p.RegistryBaseURL != "" && !by.takesFrom(p.RegistryBaseURL) {
+		f.fail("packages of the registry %q are not supported: %s takes them from its usual one", text.Line(p.RegistryBaseURL, 200), by.command)
 	}
 	options := f.list(p.RuntimeArguments)
 	if i := slices.IndexFunc(options, by.elsewhere); i >= 0 {
-		f.fail("%q of \"runtimeArguments\" could take the package from elsewhere than %s", text.Line(options[i], 200), by.base)
+		f.fail("%q of \"runtimeArguments\" could take the package from elsewhere than %s does", text.Line(options[i], 200), by.command)
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if strings.HasPrefix(strings.ToUpper(name), by.env) {
@@ -162,7 +174,7 @@ func (f *form) start(p pack) map[string]any {
 		p.Identifier += by.version + p.Version
 	}
 	if !by.name.MatchString(p.Identifier) {
-		f.fail("%q is no package of %s", text.Line(p.Identifier, 200), by.base)
+		f.fail("%q is no package for %s", text.Line(p.Identifier, 200), by.command)
 	}
 	if by.end != "" {
 		options = append(options, by.end)

@@ -26,7 +26,7 @@ func TestPackagesOfTheRegistry(t *testing.T) {
 		return "answer", nil
 	}
 	for _, test := range []struct{ packages, want string }{
-		{`{"registryType": "pypi", "registryBaseUrl": "https://pypi.org/", "identifier": "weather", "version": "1.0"}`, `uvx ["weather@1.0"] map[]`},
+		{`{"registryType": "pypi", "registryBaseUrl": "https://pypi.example/", "identifier": "weather", "version": "1.0"}`, `uvx ["weather@1.0"] map[]`},
 		{`{"registryType": "npm", "identifier": "@a/weather", "runtimeArguments": [{"type": "named", "name": "--quiet", "value": "1"}]}`, `npx ["-y" "--quiet" "1" "--" "@a/weather"] map[]`},
 		{
 			`{"registryType": "oci", "identifier": "a/weather", "version": "1.0", "environmentVariables": [{"name": "B", "value": "b"}, {"name": "A", "default": "a"}, {"name": "C"}]}`,
@@ -53,7 +53,7 @@ func TestPackagesOfTheRegistry(t *testing.T) {
 func TestServersOfTheRegistryThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
-		`{"name": "a/x", "packages": [{"registryType": "npm", "registryBaseUrl": "https://npm.corp", "identifier": "x"}]}`:                        `packages of the registry "https://npm.corp" are not supported: want "https://registry.npmjs.org"`,
+		`{"name": "a/x", "packages": [{"registryType": "npm", "registryBaseUrl": "https://npm.corp", "identifier": "x"}]}`:                        `packages of the registry "https://npm.corp" are not supported: npx takes them from its usual one`,
 		`{"name": "a/x", "packages": [{"registryType": "nuget", "identifier": "x"}]}`:                                                             "there is no remote, and no package of npm, PyPI or a registry of images",
 		`{"name": "a/x", "packages": {"npm": "x"}}`:                                                                                               `"packages" is not as a server.json has it`,
 		`{"name": "a/x", "remotes": [{"type": "sse", "url": "https://x/${A}"}]}`:                                                                  `"${" has no meaning in a server.json`,
