@@ -18,6 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/request"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
@@ -130,7 +131,7 @@ func TestExportDeferred(t *testing.T) {
 		provider.Anthropic:       `{"name":"t","description":"D","input_schema":{"type":"object"},"defer_loading":true}`,
 		provider.OpenAIResponses: `{"type":"function","name":"t","description":"D","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}`,
 		provider.OpenAIChat:      `{"type":"function","function":{"name":"t","description":"D","parameters":{"type":"object","properties":{}}},"defer_loading":true}`,
-		provider.MCP:             "", provider.Gemini: "",
+		provider.MCP:             "", provider.Gemini: "", provider.Bedrock: "",
 	} {
 		e, err := exportTool(tool, f, true)
 		assert.Equal(t, want, string(e.JSON))
@@ -208,7 +209,8 @@ func TestExportCatalogs(t *testing.T) {
 				assert.NoError(t, checkExport(f, e.JSON), "%s %s", f, e.JSON)
 				losses[f] += len(e.Losses)
 				if f == provider.MCP {
-					assert.Equal(t, string(tool.InputSchema()), string(e.InputSchema))
+					values, _ := text.Fields(tool.Raw(), "inputSchema")
+					assert.Equal(t, string(schema.Named(tool.InputSchema(), values[0])), string(e.InputSchema))
 				}
 			}
 		}
