@@ -288,7 +288,8 @@ type Options struct {
 	// background, and by [Manager.Close]. If it is [store.Parts] too, a save writes
 	// about what has changed, else what all servers list. Several Managers may share a
 	// [store.Shared]: it has the names and servers of all, and of each server the newest
-	// lists. [Manager.Refresh] takes them. What nobody lists for 30 days is removed.
+	// lists. [Manager.Refresh] takes them. What nobody lists for 30 days is removed. A list
+	// that its server calls private is kept for the same environment and headers only.
 	Cache store.Document
 
 	// Trust says what becomes of a tool whose definition changes after it was
