@@ -2,8 +2,8 @@
 package terminaltest
 
 import (
+	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -12,6 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// end follows all that was written: Linux may drop what nobody has read yet when a
+// terminal is closed.
+const end byte = 0
 
 // Open returns a terminal of that size, and a function that closes it and returns what
 // was written to it, with "\n" at the end of lines.
@@ -34,11 +38,14 @@ func Open(t testing.TB, columns, rows int) (f *os.File, written func() string) {
 	t.Cleanup(func() { _ = f.Close() })
 	read := make(chan string, 1)
 	go func() {
-		text, _ := io.ReadAll(master) // ends with an error when f is closed
-		read <- strings.ReplaceAll(string(text), "\r\n", "\n")
+		text, _ := bufio.NewReader(master).ReadString(end)
+		read <- strings.ReplaceAll(strings.TrimSuffix(text, string(end)), "\r\n", "\n")
 	}()
 	return f, func() string {
+		_, err := f.Write([]byte{end})
+		require.NoError(t, err)
+		text := <-read
 		require.NoError(t, f.Close())
-		return <-read
+		return text
 	}
 }
