@@ -99,7 +99,7 @@ func (s *Session) appTool(server, own string) (*BridgeTool, error) {
 	}
 	if of := s.serverNamed(v, server); of != nil {
 		for _, e := range of.changed {
-			if e.Held && e.def != nil && e.def.Own == own && e.def.Apps.app && v.rights.Permit(e.def.names()) {
+			if e.Quarantined && e.def != nil && e.def.Own == own && e.def.Apps.app && v.rights.Permit(e.def.names()) {
 				return nil, e
 			}
 		}

@@ -164,12 +164,12 @@ func (m *Manager) fromCache(src *source, c *cache.Server) (list received, ok boo
 	all := resources.Listed(c.Lists, cache.Tools)
 	ctx := context.Background()
 	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
-	offers, more, _ := src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
-	if problems = append(problems, more...); err != nil || len(problems) > 0 || len(defs)+len(offers) > m.opts.Limits.MaxTools {
+	others, more, _ := src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
+	if problems = append(problems, more...); err != nil || len(problems) > 0 || len(defs)+len(others) > m.opts.Limits.MaxTools {
 		return list, false
 	}
 	m.bindCalls(src, defs)
-	list = received{defs: defs, offers: offers}
+	list = received{defs: defs, resources: others}
 	// Nothing says whose instructions are: they are for the same credentials only.
 	if said := c.Lists[cache.Instructions]; len(said) == 2 && said[1] == cacheKey(&src.cfg, m.opts.Extensions, credentials) {
 		list.instructions = src.readInstructions(said[0])
@@ -187,12 +187,12 @@ func (m *Manager) cacheList(src *source, in cache.Cache, isNew bool) {
 		in.Forget(src.name)
 		return
 	}
-	defs, offers, instructions, whose := src.listed, src.offers, src.instructed, ""
+	defs, others, instructions, whose := src.listed, src.resources, src.instructed, ""
 	if !src.changing {
 		whose = cacheKey(&src.cfg, m.opts.Extensions, credentials)
 	}
 	in.Put(src.name, src.listedAt, isNew, func() *cache.Server {
-		lists := resources.Raw(offers)
+		lists := resources.Raw(others)
 		lists[cache.Tools] = make([]string, len(defs))
 		for i, d := range defs {
 			lists[cache.Tools][i] = string(d.Raw)

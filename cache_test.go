@@ -314,7 +314,7 @@ func TestRefreshCache(t *testing.T) {
 		require.NoError(t, m.Refresh())
 		soon(t, func() bool { return len(changedTools(m)) == 3 })
 		for _, e := range changedTools(m) {
-			assert.True(t, e.Held, "what another replica has stored is not trusted")
+			assert.True(t, e.Quarantined, "what another replica has stored is not trusted")
 			require.NoError(t, m.Accept("web", e.Tool, e.Is))
 		}
 		assert.ElementsMatch(t, []string{"mcp_web__log", "mcp_web__push", "mcp_web__pull"}, toolNames(m.InlineTools()))

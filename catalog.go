@@ -100,7 +100,7 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 		c.problems = append(c.problems, s.problems...)
 		for _, change := range s.changed {
 			c.problems = append(c.problems, change)
-			if change.Held && change.def != nil && change.def.Apps.model {
+			if change.Quarantined && change.def != nil && change.def.Apps.model {
 				if c.quarantined == nil {
 					c.quarantined, c.quarantinedOwn = make(map[string]*ChangedError), make(map[[2]string]*ChangedError)
 				}

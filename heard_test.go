@@ -97,7 +97,7 @@ func TestAChangedToolIsHeard(t *testing.T) {
 	assert.ErrorIs(t, e.Err, ErrQuarantined)
 	var changed *ChangedError
 	require.ErrorAs(t, e.Err, &changed)
-	assert.True(t, changed.Held)
+	assert.True(t, changed.Quarantined)
 }
 
 // An event says which user's session or server it is about.

@@ -213,7 +213,7 @@ func TestSpecG1QuarantineByAnotherName(t *testing.T) {
 		changes := lists(says("read2", "EVIL"), says("x", ""), says("y", ""))
 		assert.Len(t, changes, 3, "the changed tool has not come back as it was")
 		for _, change := range changes {
-			assert.True(t, change.Added && change.Held)
+			assert.True(t, change.Added && change.Quarantined)
 			assert.ErrorContains(t, change, "is new, hash ")
 			_, err := s.Call(t.Context(), change.Name, nil)
 			assert.ErrorIs(t, err, mcphybrid.ErrQuarantined)

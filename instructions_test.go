@@ -180,7 +180,7 @@ func TestSpecH6InstructionsInQuarantine(t *testing.T) {
 		require.Len(t, changed, 1)
 		e := changed[0]
 		assert.Equal(t, []string{"git", "instructions", "text", ""}, []string{e.Server, e.Tool, e.Kind, e.Name})
-		assert.True(t, e.Held && !e.Added)
+		assert.True(t, e.Quarantined && !e.Added)
 		assert.ErrorIs(t, e, ErrQuarantined)
 		assert.Contains(t, e.Error(), `text "instructions" of server "git" has changed since`)
 		assert.NotEmpty(t, e.Marks())
@@ -292,7 +292,7 @@ func TestSpecH6InstructionsAreBounded(t *testing.T) {
 		section := s.SearchSection()
 		_, gists, _ := strings.Cut(section, textGistHeading+textGistMore+"\n")
 		assert.Equal(t, lines, strings.Count(gists, "\n"), section)
-		summary := s.shown[0].offer.servers.summary(m.opts.Prompt.MaxSummaryTokens, m.scope.tokens)
+		summary := s.shown[0].mentions.servers.summary(m.opts.Prompt.MaxSummaryTokens, m.scope.tokens)
 		if gists != "" {
 			assert.LessOrEqual(t, m.scope.tokens(summary+textGistHeading+textGistMore+"\n"+gists), m.opts.Prompt.MaxSummaryTokens)
 			first, _, _ := strings.Cut(gists, "\n")

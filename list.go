@@ -15,12 +15,12 @@ import (
 // list are this list, written item by item: all of it at the head of a request or, by Turn,
 // the beginning there and the rest in messages.
 type listItem struct {
-	slot    slot
-	section section
-	line    lineForm    // of a tool that has a line in its section
-	meta    metaKind    // for asMeta
-	tool    *BridgeTool // the version that the model was given, or nil
-	offer   *itemOffer  // of a section without a tool, or of the search tool
+	slot     slot
+	section  section
+	line     lineForm    // of a tool that has a line in its section
+	meta     metaKind    // for asMeta
+	tool     *BridgeTool // the version that the model was given, or nil
+	mentions *mentions   // of a section without a tool, or of the search tool
 }
 
 // A slot says where an item is in the tool list.
@@ -60,11 +60,11 @@ func (e listItem) toolName() string {
 	return e.tool.name
 }
 
-// An itemOffer holds the part of an item that only few items have. It is separate to
+// mentions are the servers and skills that an item tells of. Few items have any. It is separate to
 // keep listItem small: sessions have many of those.
-type itemOffer struct {
+type mentions struct {
 	servers serverList
-	skills  *skillOffer // for skillText
+	skills  *skillsText // for skillText
 }
 
 // keptTools are tools of a session's list, by registered name, that the session

@@ -34,7 +34,7 @@ func (v *view) appendNew(list []listItem) []listItem {
 			summaries[e.tool.name] = true
 		}
 		if e.section == searchText {
-			for _, o := range e.offer.servers {
+			for _, o := range e.mentions.servers {
 				servers[o.Server] = true
 			}
 		}
@@ -77,13 +77,13 @@ func (v *view) appendNew(list []listItem) []listItem {
 		case v.fixed:
 			e.slot, e.section = notListed, callableText
 		case kind == metaSearch:
-			e.section, e.offer = searchText, v.searchOffer(servers)
+			e.section, e.mentions = searchText, v.searchableServers(servers)
 		}
 		fresh = append(fresh, e)
 	}
 	if searching {
-		if o := v.searchOffer(servers); len(o.servers) > 0 {
-			fresh = append(fresh, listItem{section: searchText, offer: o})
+		if o := v.searchableServers(servers); len(o.servers) > 0 {
+			fresh = append(fresh, listItem{section: searchText, mentions: o})
 		}
 	}
 	if v.summarized && (searching || !v.fixed && v.offers(metaSearch)) {
@@ -97,7 +97,7 @@ func (v *view) appendNew(list []listItem) []listItem {
 		fresh = append(fresh, v.fitLines(lines, slices.Concat(list, fresh), summaryLines)...)
 	}
 	if o := v.newSkills(list); o != nil && (!v.fixed || metas[metaSkillLoad] || metas[metaCall]) {
-		fresh = append(fresh, listItem{section: skillText, offer: &itemOffer{skills: o}})
+		fresh = append(fresh, listItem{section: skillText, mentions: &mentions{skills: o}})
 	}
 	if v.disclosure == ByProvider && !v.begun && !v.loads {
 		left := v.growth(slices.Concat(list, fresh), listItem.isTool, func(st standing) bool { return st != hidden })
@@ -205,16 +205,16 @@ func (v *view) fitLines(fresh, list []listItem, in section) []listItem {
 	if form != lineNone || len(servers) == 0 {
 		return fresh
 	}
-	o := new(itemOffer)
+	o := new(mentions)
 	for _, name := range servers {
 		o.servers = append(o.servers, saved.Server{Server: name, Tools: counts[name], Tool: first[name]})
 	}
-	return append(fresh, listItem{section: in, offer: o})
+	return append(fresh, listItem{section: in, mentions: o})
 }
 
-// searchOffer returns the servers that have deferred tools, in registration order:
+// searchableServers returns the servers that have deferred tools, in registration order:
 // how many tools and what they are about. It omits the servers in known.
-func (v *view) searchOffer(known map[string]bool) *itemOffer {
+func (v *view) searchableServers(known map[string]bool) *mentions {
 	mine := make(map[string]*search.Subject) // of the user's servers, which may have names of the system's
 	if len(v.catalogs) > 1 {
 		for _, t := range v.own().tools {
@@ -238,27 +238,27 @@ func (v *view) searchOffer(known map[string]bool) *itemOffer {
 			if len(found) == 0 || known[found[0].def.Server] {
 				continue
 			}
-			offer := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.names(), Gist: server.gist}
-			subject := mine[offer.Server]
+			line := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.names(), Gist: server.gist}
+			subject := mine[line.Server]
 			if subject == nil && len(found) == len(server.tools) {
-				offer.About = server.about()
-				o = append(o, offer)
+				line.About = server.about()
+				o = append(o, line)
 				continue
 			}
-			subject = cmp.Or(subject, &search.Subject{Server: offer.Server})
+			subject = cmp.Or(subject, &search.Subject{Server: line.Server})
 			for _, t := range found {
 				subject.Add(t.def.Own)
 			}
-			offer.About = subject.String()
-			if i, ok := at[offer.Server]; ok {
-				o[i].Tools, o[i].About = o[i].Tools+offer.Tools, offer.About
+			line.About = subject.String()
+			if i, ok := at[line.Server]; ok {
+				o[i].Tools, o[i].About = o[i].Tools+line.Tools, line.About
 				continue
 			}
-			at[offer.Server] = len(o)
-			o = append(o, offer)
+			at[line.Server] = len(o)
+			o = append(o, line)
 		}
 	}
-	return &itemOffer{servers: o}
+	return &mentions{servers: o}
 }
 
 // A listGrowth is the room in a list that may be longer than its limits from the start:

@@ -198,8 +198,8 @@ func checkBounds(m *Manager) error {
 		for _, d := range src.listed {
 			size += len(d.Raw)
 		}
-		size += resources.Size(src.offers)
-		if size != src.bytes || size > limits.MaxListing || len(src.listed)+len(src.offers) > limits.MaxTools {
+		size += resources.Size(src.resources)
+		if size != src.bytes || size > limits.MaxListing || len(src.listed)+len(src.resources) > limits.MaxTools {
 			return fmt.Errorf("server %q has %d tools of %d bytes, counted as %d", src.name, len(src.listed), size, src.bytes)
 		}
 		all += size

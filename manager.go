@@ -305,7 +305,7 @@ func (m *Manager) remove(src *source) bool {
 		}
 		m.removed = append(m.removed[max(len(m.removed)+1-maxRemoved, 0):], src.name)
 		m.trust.Left(src.name)
-		m.trust.Left(offersOf(src.name))
+		m.trust.Left(resourcesOf(src.name))
 		m.trust.Left(instructionsOf(src.name))
 		return nil
 	})

@@ -197,9 +197,9 @@ func (t metaTool) Annotations() mcp.ToolAnnotation {
 // findable says what the search tool finds, as the model was told first.
 func (s *Session) findable() string {
 	s.mu.Lock()
-	offer := s.viewLocked().searchOffer(nil)
+	offer := s.viewLocked().searchableServers(nil)
 	if i := slices.IndexFunc(s.shown, func(e listItem) bool { return e.slot == asMeta && e.meta == metaSearch }); i >= 0 {
-		offer = s.shown[i].offer
+		offer = s.shown[i].mentions
 	}
 	s.mu.Unlock()
 	return offer.servers.summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens)

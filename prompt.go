@@ -336,7 +336,7 @@ func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 				b.WriteString(named(textSearchHeading))
 			}
 			most := s.scope.opts.Prompt.MaxSummaryTokens
-			summary := e.offer.servers.summary(most, s.scope.tokens)
+			summary := e.mentions.servers.summary(most, s.scope.tokens)
 			b.WriteString(summary)
 			if e.slot == asMeta {
 				steps := textStepsActive
@@ -348,9 +348,9 @@ func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 					b.WriteString(textJustInTime)
 				}
 			}
-			b.WriteString(e.offer.servers.gists(textGistHeading+more, most, summary, s.scope.tokens))
+			b.WriteString(e.mentions.servers.gists(textGistHeading+more, most, summary, s.scope.tokens))
 		case in == skillText:
-			b.WriteString(e.offer.skills.section())
+			b.WriteString(e.mentions.skills.section())
 		case in == callableText:
 			if to.open != in {
 				b.WriteString(textCallableHeading)
@@ -367,7 +367,7 @@ func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 		case e.hasLine():
 			b.WriteString(textLine(e.tool, e.line, s.scope.opts.Prompt.MaxDescription))
 		case in == inlineLines || in == summaryLines:
-			b.WriteString(e.offer.servers.counts())
+			b.WriteString(e.mentions.servers.counts())
 		}
 	}
 	if b.Len() > 0 {

@@ -24,11 +24,11 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 	if err != nil {
 		return err
 	}
-	offers, more, err := m.checkOffers(ctx, src, list)
+	others, more, err := m.checkResources(ctx, src, list)
 	if err != nil {
 		return err
 	}
-	problems = slices.Concat(problems, more, src.idleEntries(defs, offers, ignored))
+	problems = slices.Concat(problems, more, src.idleEntries(defs, others, ignored))
 	for i, err := range problems {
 		problems[i] = src.hide(err)
 	}
@@ -36,7 +36,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 	if err := m.weigh(ctx, defs); err != nil {
 		return err
 	}
-	return m.setList(src, received{defs, offers, src.readInstructions(list.Instructions), problems, audienceOf(list), list.Changing})
+	return m.setList(src, received{defs, others, src.readInstructions(list.Instructions), problems, audienceOf(list), list.Changing})
 }
 
 // parseDefinitions checks the elements of a tools/list result and names the tools.
@@ -76,11 +76,11 @@ func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Ele
 	return defs, problems, ignored, nil
 }
 
-// checkOffers returns what a list has besides tools. It keeps what the server listed last
+// checkResources returns what a list has besides tools. It keeps what the server listed last
 // time, unchanged.
-func (m *Manager) checkOffers(ctx context.Context, src *source, list upstream.List) ([]*resources.Offer, []error, error) {
+func (m *Manager) checkResources(ctx context.Context, src *source, list upstream.List) ([]*resources.Definition, []error, error) {
 	m.mu.Lock()
-	old := src.offers
+	old := src.resources
 	m.mu.Unlock()
 	return src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, list, old)
 }
@@ -97,9 +97,9 @@ func (src *source) lister(access Access, maxBytes int) *resources.Lister {
 
 // idleEntries returns an error for each entry of [ServerConfig.Tools] that matches nothing of
 // what the server has listed.
-func (src *source) idleEntries(defs []*definition, offers []*resources.Offer, ignored []rules.Tool) []error {
+func (src *source) idleEntries(defs []*definition, others []*resources.Definition, ignored []rules.Tool) []error {
 	known := slices.Clone(ignored)
-	for _, o := range offers {
+	for _, o := range others {
 		known = append(known, o.Entry.Names)
 	}
 	for _, d := range defs {
@@ -137,7 +137,7 @@ func (m *Manager) bindCalls(src *source, defs []*definition) {
 			continue
 		}
 		d.call = func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
-			return src.server.Call(ctx, upstream.Tool{Name: d.Own, Repeatable: d.Repeatable(), Task: d.Task, Bar: func() error { return m.heldBack(src, d) }}, args)
+			return src.server.Call(ctx, upstream.Tool{Name: d.Own, Repeatable: d.Repeatable(), Task: d.Task, Bar: func() error { return m.mayNotCall(src, d) }}, args)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (m *Manager) bindCalls(src *source, defs []*definition) {
 // A received is what a server has listed, checked.
 type received struct {
 	defs         []*definition // not nil
-	offers       []*resources.Offer
+	resources    []*resources.Definition
 	instructions string
 	problems     []error
 	kept         audience
@@ -155,14 +155,14 @@ type received struct {
 // has reports whether src has that list.
 func (src *source) has(list received) bool {
 	alike := func(a, b error) bool { return a.Error() == b.Error() }
-	return slices.Equal(src.listed, list.defs) && slices.Equal(src.offers, list.offers) && src.instructed == list.instructions && src.changing == list.changing &&
+	return slices.Equal(src.listed, list.defs) && slices.Equal(src.resources, list.resources) && src.instructed == list.instructions && src.changing == list.changing &&
 		slices.EqualFunc(src.problems, list.problems, alike) && src.kept == list.kept
 }
 
 // storeList stores the list of src, received at the time then. It fails if all servers
 // together would have more bytes than [ServerLimits.MaxCatalog]. The caller holds mu.
 func (m *Manager) storeList(src *source, list received, then time.Time) error {
-	size, others := resources.Size(list.offers), m.bytes-src.bytes
+	size, others := resources.Size(list.resources), m.bytes-src.bytes
 	for _, d := range list.defs {
 		size += len(d.Raw)
 	}
@@ -172,7 +172,7 @@ func (m *Manager) storeList(src *source, list received, then time.Time) error {
 	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
 		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
 	}
-	src.listed, src.offers, src.instructed, src.problems, src.kept = list.defs, list.offers, list.instructions, list.problems, list.kept
+	src.listed, src.resources, src.instructed, src.problems, src.kept = list.defs, list.resources, list.instructions, list.problems, list.kept
 	src.bytes, src.listedAt, src.changing = size, then, list.changing
 	m.bytes = others + size
 	m.review(src)

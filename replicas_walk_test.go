@@ -292,7 +292,7 @@ func (f *fleet) step() {
 		f.move(tk)
 	case 10:
 		for _, change := range m.Problems() {
-			if e, ok := change.(*ChangedError); ok && e.Held && f.rnd.IntN(2) == 0 {
+			if e, ok := change.(*ChangedError); ok && e.Quarantined && f.rnd.IntN(2) == 0 {
 				_ = m.Accept(e.Server, e.Tool, e.Is)
 			}
 		}

@@ -94,7 +94,7 @@ func (p *pair) held(i int) map[string]bool {
 			continue
 		}
 		for _, err := range m.Problems() {
-			if c := new(ChangedError); errors.As(err, &c) && c.Held {
+			if c := new(ChangedError); errors.As(err, &c) && c.Quarantined {
 				held[fmt.Sprint(ofUser, c.Server, c.Tool)] = true
 			}
 		}

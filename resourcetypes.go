@@ -37,9 +37,9 @@ type Prompt struct {
 	Raw         json.RawMessage
 }
 
-// offersOf returns the name under which the trust store has what a server lists beside
+// resourcesOf returns the name under which the trust store has what a server lists beside
 // tools. So that has a room of its own, and no tool has its names.
-func offersOf(server string) string { return server + "\x00resources" }
+func resourcesOf(server string) string { return server + "\x00resources" }
 
 // An UnknownResourceError says that the session has no such resource or prompt, or
 // that several servers have it.

@@ -344,7 +344,7 @@ func (r *restorer) item(e saved.Item) (x listItem, ok bool, err error) {
 		}
 		x.meta = kind
 		if f.section == searchText {
-			x.offer = r.offer(e.Servers)
+			x.mentions = r.mentioned(e.Servers)
 		}
 		bridge := x.meta == metaDescribe || x.meta == metaCall || x.meta == metaReadOnlyCall
 		return x, mayUse(r.v.rights, e.Meta) && (!bridge || r.v.disclosure == ByBridge || r.full), nil
@@ -359,11 +359,11 @@ func (r *restorer) item(e saved.Item) (x listItem, ok bool, err error) {
 		return x, true, nil
 	case f.section == skillText && e.Skills != nil:
 		o, err := r.v.restoreSkills(e.Skills, r.report)
-		x.offer = &itemOffer{skills: o}
+		x.mentions = &mentions{skills: o}
 		return x, o != nil, err
 	}
-	x.offer = r.offer(e.Servers)
-	return x, len(x.offer.servers) > 0, nil
+	x.mentions = r.mentioned(e.Servers)
+	return x, len(x.mentions.servers) > 0, nil
 }
 
 // show appends an item to the list, unless its tool is there already. Only a forged
@@ -392,10 +392,10 @@ func (r *restorer) show(e listItem) {
 	r.list = append(r.list, e)
 }
 
-// offer returns the part of a saved offer that the session may know: servers of
+// mentioned returns the part of a saved mentioned that the session may know: servers of
 // which it may use a tool, or the one that stands for those that it was told of.
-func (r *restorer) offer(servers []saved.Server) *itemOffer {
-	kept := &itemOffer{servers: serverList{}}
+func (r *restorer) mentioned(servers []saved.Server) *mentions {
+	kept := &mentions{servers: serverList{}}
 	if r.permitted == nil {
 		r.permitted = make(map[string]bool)
 		for t := range r.v.each() {

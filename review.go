@@ -27,18 +27,18 @@ func (m *Manager) review(src *source) {
 			}
 		}
 	}
-	offered := make([]*trust.Definition, len(src.offers))
-	for i, o := range src.offers {
-		offered[i] = &o.Trusted
+	trusted := make([]*trust.Definition, len(src.resources))
+	for i, o := range src.resources {
+		trusted[i] = &o.Trusted
 	}
 	held = nil
-	if len(offered) > 0 || m.opts.Trust == TrustApprove { // under which later ones are not the first
-		held = m.reviewList(src, offersOf(src.name), offered, func(i int) ChangedError {
-			e := src.offers[i].Entry
+	if len(trusted) > 0 || m.opts.Trust == TrustApprove { // under which later ones are not the first
+		held = m.reviewList(src, resourcesOf(src.name), trusted, func(i int) ChangedError {
+			e := src.resources[i].Entry
 			return ChangedError{Kind: e.Kind.String(), Tool: e.ID, Name: e.Names.Name, Definition: e.Raw}
 		})
 	}
-	src.entries = resources.Entries(src.offers, held)
+	src.entries = resources.Entries(src.resources, held)
 	m.reviewInstructions(src)
 	m.putSource(src)
 }
@@ -62,13 +62,13 @@ func (m *Manager) reviewInstructions(src *source) {
 	}
 }
 
-// heldBack returns why a tool may not be called by now, or nil: it is held back, or its
+// mayNotCall returns why a tool may not be called by now, or nil: it is held back, or its
 // server has listed another definition than d, which was shown, checked and approved.
-func (m *Manager) heldBack(src *source, d *definition) error {
+func (m *Manager) mayNotCall(src *source, d *definition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range src.changed {
-		if e.Held && e.def != nil && e.def.Own == d.Own {
+		if e.Quarantined && e.def != nil && e.def.Own == d.Own {
 			return e
 		}
 	}
@@ -93,9 +93,9 @@ func (m *Manager) reviewList(src *source, name string, listed []*trust.Definitio
 			continue
 		}
 		e := describe(i)
-		e.Server, e.Held, e.Added, e.Since, e.Was, e.hide = src.name, m.opts.Trust.holds(), v.Finding == trust.Added, v.Since, v.Was, src.hide
+		e.Server, e.Quarantined, e.Added, e.Since, e.Was, e.hide = src.name, m.opts.Trust.holds(), v.Finding == trust.Added, v.Since, v.Was, src.hide
 		e.Is = listed[i].Hash()
-		if src.changed = append(src.changed, &e); e.Held {
+		if src.changed = append(src.changed, &e); e.Quarantined {
 			held[i] = &e
 		}
 	}
@@ -116,9 +116,9 @@ func (m *Manager) Accept(server, tool, hash string) error {
 		if src == nil {
 			return fmt.Errorf("there is no server %q", server)
 		}
-		for _, o := range src.offers {
+		for _, o := range src.resources {
 			if o.Entry.ID == tool && o.Trusted.Hash() == hash {
-				if !m.trust.Accept(offersOf(server), &o.Trusted) && m.opts.Trust != TrustOff {
+				if !m.trust.Accept(resourcesOf(server), &o.Trusted) && m.opts.Trust != TrustOff {
 					return fmt.Errorf("%q of server %q exceeds the number remembered for a server: raise Limits.MaxTools", tool, server)
 				}
 				m.review(src)
@@ -156,7 +156,7 @@ func (m *Manager) Accept(server, tool, hash string) error {
 func (m *Manager) reviewAll() error {
 	return m.change(func() error {
 		for _, src := range m.sources {
-			if src.listed != nil || src.offers != nil { // else there is nothing to review
+			if src.listed != nil || src.resources != nil { // else there is nothing to review
 				m.review(src)
 			}
 		}

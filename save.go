@@ -96,10 +96,10 @@ func (w *saver) item(e listItem) {
 	if e.isMeta() {
 		item.Meta = e.meta.name()
 	}
-	if e.offer != nil {
-		item.Servers = []saved.Server(e.offer.servers)
-		if e.offer.skills != nil {
-			item.Skills = e.offer.skills.save()
+	if e.mentions != nil {
+		item.Servers = []saved.Server(e.mentions.servers)
+		if e.mentions.skills != nil {
+			item.Skills = e.mentions.skills.save()
 		}
 	}
 	w.state.Shown = append(w.state.Shown, item)

@@ -30,7 +30,7 @@ func (m *Manager) known() (k rules.Known) {
 		for _, d := range defs {
 			k.Tools = append(k.Tools, d.names())
 		}
-		for _, o := range src.offers {
+		for _, o := range src.resources {
 			k.Tools = append(k.Tools, o.Entry.Names)
 		}
 	}

@@ -48,7 +48,7 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 	defer m.mu.Unlock()
 	status.Tools = len(src.listed)
 	status.Instructions = text.Lines(src.instructions)
-	of := resources.Count(src.offers)
+	of := resources.Count(src.resources)
 	status.Resources, status.Templates, status.Prompts = of[resources.Resource], of[resources.Template], of[resources.Prompt]
 	return status
 }

@@ -575,7 +575,7 @@ func skillsSection(s *Session) string {
 	var parts []string
 	for _, e := range s.show() {
 		if e.section == skillText {
-			parts = append(parts, e.offer.skills.section())
+			parts = append(parts, e.mentions.skills.section())
 		}
 	}
 	return strings.Join(parts, "\n")

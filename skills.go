@@ -92,7 +92,7 @@ func (set *skillSet) view(r rules.Rights) *skillView {
 		v.list = slices.DeleteFunc(slices.Clone(set.list), func(sk *skill) bool { return !r.PermitName(sk.Name) })
 	}
 	if len(v.list) <= set.maxInline {
-		section := (&skillOffer{Listed: v.list}).section()
+		section := (&skillsText{Listed: v.list}).section()
 		v.fit = utf8.RuneCountInString(section)/4 <= set.maxTokens
 	}
 	if set.viewed.Add(1) <= maxPromptPrefixes {
@@ -154,29 +154,29 @@ func (v *view) toolsOf(sk *skill) (names, missing []string) {
 	return names, missing
 }
 
-// A skillOffer is what a skills section tells the model.
-type skillOffer struct {
+// A skillsText is what a skills section tells the model.
+type skillsText struct {
 	Listed []*skill // the skills to list
 	Count  int      // number of skills to search for, if none is listed
 	More   bool     // earlier sections listed others
 }
 
-// newSkills returns the offer of new skills for a model that was shown list, or nil
+// newSkills returns what is said of new skills for a model that was shown list, or nil
 // if there are none.
-func (v *view) newSkills(list []listItem) *skillOffer {
+func (v *view) newSkills(list []listItem) *skillsText {
 	told := make(map[string]bool)
 	for _, e := range list {
 		if e.section != skillText {
 			continue
 		}
-		if len(e.offer.skills.Listed) == 0 {
+		if len(e.mentions.skills.Listed) == 0 {
 			return nil // the model searches, which also finds new skills
 		}
-		for _, sk := range e.offer.skills.Listed {
+		for _, sk := range e.mentions.skills.Listed {
 			told[sk.Name] = true
 		}
 	}
-	o := &skillOffer{More: len(told) > 0}
+	o := &skillsText{More: len(told) > 0}
 	for _, sk := range v.mySkills().list {
 		if !told[sk.Name] {
 			o.Listed = append(o.Listed, sk)
@@ -191,7 +191,7 @@ func (v *view) newSkills(list []listItem) *skillOffer {
 	return o
 }
 
-func (o *skillOffer) save() *saved.Skills {
+func (o *skillsText) save() *saved.Skills {
 	kept := &saved.Skills{Count: o.Count, More: o.More}
 	for _, sk := range o.Listed {
 		kept.Listed = append(kept.Listed, saved.Skill{Name: sk.Name, Description: sk.Description})
@@ -199,11 +199,11 @@ func (o *skillOffer) save() *saved.Skills {
 	return kept
 }
 
-// restoreSkills returns the saved offer without the skills that the session may not
+// restoreSkills returns what was saved without the skills that the session may not
 // load, or nil if none is left. It reports those, and those that are missing or
 // have changed.
-func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillOffer, error) {
-	restored, seen := &skillOffer{Count: max(o.Count, 0), More: o.More}, make(map[string]bool)
+func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillsText, error) {
+	restored, seen := &skillsText{Count: max(o.Count, 0), More: o.More}, make(map[string]bool)
 	if !mayUse(v.rights, SkillLoadToolName) {
 		return nil, nil
 	}
@@ -228,7 +228,7 @@ func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillO
 }
 
 // section returns the text of the skills section.
-func (o *skillOffer) section() string {
+func (o *skillsText) section() string {
 	if len(o.Listed) == 0 {
 		more := ""
 		if o.More {

@@ -116,7 +116,7 @@ func (s *snapshotOf) changed() (list []changedTool) {
 			if c := new(ChangedError); errors.As(err, &c) {
 				list = append(list, changedTool{snapshot.Change{
 					User: s.Text(m.user.id), Server: s.Text(c.Server).Line(text.MaxName), Tool: s.Text(c.Tool).Line(text.MaxName), Kind: c.Kind,
-					Name: s.Text(c.Name).Line(text.MaxName), Held: c.Held, Added: c.Added, Since: c.Since, Was: c.Was, Is: c.Is,
+					Name: s.Text(c.Name).Line(text.MaxName), Quarantined: c.Quarantined, Added: c.Added, Since: c.Since, Was: c.Was, Is: c.Is,
 				}, c.def})
 			}
 		}
@@ -213,7 +213,7 @@ func (s *snapshotOf) Tools() (list []snapshot.Tool) {
 		t := s.tool(c.def.registered, c.def)
 		t.Standing, t.Changed, t.User = "quarantined", &c.Change, c.User
 		changed[c.def.registered] = &c.Change
-		if c.Held {
+		if c.Quarantined {
 			held = append(held, t)
 		}
 	}

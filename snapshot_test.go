@@ -155,7 +155,7 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 		"mcp_a__tool_002 deferred 1 tools before it are inline, 0", "mcp_git__log active 1 tools before it are inline, 2", "mcp_git__push quarantined , 0",
 	}, lines)
 	push, change := tools[4], changedTools(mgr)[0]
-	assert.Equal(t, &snapshot.Change{Kind: "tool", Server: "git", Tool: "push", Name: "mcp_git__push", Held: true, Since: change.Since, Was: change.Was, Is: change.Is, User: push.User}, push.Changed)
+	assert.Equal(t, &snapshot.Change{Kind: "tool", Server: "git", Tool: "push", Name: "mcp_git__push", Quarantined: true, Since: change.Since, Was: change.Was, Is: change.Is, User: push.User}, push.Changed)
 	require.Len(t, seen.Changes(), 1)
 	assert.Equal(t, *push.Changed, seen.Changes()[0])
 	assert.Empty(t, seen.Changes()[0].User.String()+push.User.String()+seen.User().String(), "all is the system's")

@@ -31,16 +31,16 @@ type source struct {
 	live     bool      // the server has listed its tools in this run
 	listedAt time.Time // when the server last listed its tools; zero if never
 
-	listed     []*definition      // the tools that the server listed; nil before its first list
-	offers     []*resources.Offer // what it listed besides tools
-	instructed string             // the instructions that it gave
-	kept       audience           // whom a cache may give these, but for the instructions
-	changing   bool               // the credentials come from a login or from the host
-	bytes      int                // of the definitions that it listed
+	listed     []*definition           // the tools that the server listed; nil before its first list
+	resources  []*resources.Definition // what it listed besides tools
+	instructed string                  // the instructions that it gave
+	kept       audience                // whom a cache may give these, but for the instructions
+	changing   bool                    // the credentials come from a login or from the host
+	bytes      int                     // of the definitions that it listed
 
 	// What catalogs take of these.
 	defs         []*definition      // the tools that are not in quarantine; without a connection, all tools
-	entries      []*resources.Entry // those of offers, some of them in quarantine
+	entries      []*resources.Entry // those of resources, some of them in quarantine
 	instructions string             // those that it gave, or "" while they are held back
 	changed      []*ChangedError    // what has changed
 	problems     []error

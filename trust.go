@@ -51,7 +51,7 @@ type ChangedError struct {
 	Server, Tool string          // Tool is the own name of a tool or a prompt, a URI or its template, or "instructions"
 	Kind         string          // "tool", "resource", "resource template", "prompt", or "text" for instructions
 	Name         string          // the registered name; "" for instructions
-	Held         bool            // it is held back: it can't be shown or called
+	Quarantined  bool            // it is held back: it can't be shown or called
 	Added        bool            // it is new, and no definition of it is known
 	Since        time.Time       // when the known definition was first seen or accepted; zero if there is none
 	Was, Is      string          // hashes of the known and of the new definition; Was is empty if there is none
@@ -65,7 +65,7 @@ type ChangedError struct {
 // hidden.
 func (e *ChangedError) Error() string {
 	line := "mcphybrid: " + trust.Change{Kind: e.Kind, Name: e.Tool, Server: e.Server, Added: e.Added, Since: e.Since, Was: e.Was, Is: e.Is}.String()
-	if e.Held {
+	if e.Quarantined {
 		line += "; " + ErrQuarantined.Error()
 	}
 	if e.hide != nil {
@@ -76,7 +76,7 @@ func (e *ChangedError) Error() string {
 
 // Unwrap returns [ErrQuarantined] if the tool is held back.
 func (e *ChangedError) Unwrap() error {
-	if e.Held {
+	if e.Quarantined {
 		return ErrQuarantined
 	}
 	return nil

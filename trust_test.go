@@ -94,7 +94,7 @@ func TestSpecF7Quarantine(t *testing.T) {
 			// One is accepted. The server changes the other back.
 			change := changedTools(m)[0]
 			assert.Equal(t, "mcp_git__log", change.Name)
-			assert.True(t, change.Held)
+			assert.True(t, change.Quarantined)
 			assert.Contains(t, string(change.Definition), "id_rsa")
 			assert.NotEmpty(t, change.Marks())
 			assert.Equal(t, old[0].def.Canonical(), change.Was)
@@ -128,7 +128,7 @@ func TestTrustWarns(t *testing.T) {
 	s.AddTools(echoTool("log", "Shows the whole history"))
 	soon(t, func() bool { return len(changedTools(m)) == 1 })
 	change := changedTools(m)[0]
-	assert.False(t, change.Held)
+	assert.False(t, change.Quarantined)
 	assert.NotErrorIs(t, change, ErrQuarantined)
 	assert.Equal(t, "Shows the whole history", m.InlineTools()[0].Description())
 	_, err := m.Call(t.Context(), "mcp_git__log", nil)
@@ -516,7 +516,7 @@ func TestEmptyFirstListIsRemembered(t *testing.T) {
 	require.NoError(t, err)
 	var held []string
 	for _, e := range changedTools(m) {
-		if e.Held && e.Added {
+		if e.Quarantined && e.Added {
 			held = append(held, e.Kind+" "+e.Tool)
 		}
 	}

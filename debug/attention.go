@@ -100,7 +100,7 @@ func changeMatter(snap snapshot.Manager, c snapshot.Change) matter {
 		m.What = fmt.Sprintf("Changed %s %s of server %s", c.Kind, c.Tool, server)
 		m.Why = "Its definition differs from the one known since " + c.Since.UTC().Format(time.DateTime) + " UTC. "
 	}
-	if c.Held {
+	if c.Quarantined {
 		m.Class, m.rank = "bad", rankHeld
 		m.Why += "It is held back until somebody accepts it."
 	} else {

@@ -82,7 +82,7 @@ type Change struct {
 	Server, Tool string    // Tool is the own name of a tool or a prompt, a URI or its template
 	Kind         string    // "tool", "resource", "resource template" or "prompt"
 	Name         string    // the registered name
-	Held         bool      // it is held back: it can't be shown or called
+	Quarantined  bool      // it is held back: it can't be shown or called
 	Added        bool      // it is new, and no definition of it is known
 	Since        time.Time // when the known definition was first seen or accepted; zero if there is none
 	Was, Is      string    // hashes of the known and of the new definition; Was is empty if there is none

@@ -15,30 +15,30 @@ import (
 // Lists are the lists of a server by what they have.
 var Lists = [Kinds]upstream.Kind{Resource: upstream.Resources, Template: upstream.Templates, Prompt: upstream.Prompts}
 
-// An Offer is an entry as its server listed it last. It is immutable.
-type Offer struct {
+// An Definition is an entry as its server listed it last. It is immutable.
+type Definition struct {
 	Entry   *Entry           // barred if the configuration does not permit it
 	Trusted trust.Definition // what must not change unnoticed
 }
 
-// Entries returns the entries of offers. held says why some of them are held back, by
+// Entries returns the entries of defs. held says why some of them are held back, by
 // their place.
-func Entries(offers []*Offer, held map[int]error) []*Entry {
-	list := make([]*Entry, len(offers))
-	for i, o := range offers {
+func Entries(defs []*Definition, held map[int]error) []*Entry {
+	list := make([]*Entry, len(defs))
+	for i, o := range defs {
 		list[i] = o.Entry
 		if why := held[i]; why != nil && o.Entry.Barred == nil {
 			e := *o.Entry
-			e.Held = why
+			e.Quarantined = why
 			list[i] = &e
 		}
 	}
 	return list
 }
 
-// Size returns how many bytes the elements of offers have.
-func Size(offers []*Offer) (bytes int) {
-	for _, o := range offers {
+// Size returns how many bytes the elements of defs have.
+func Size(defs []*Definition) (bytes int) {
+	for _, o := range defs {
 		bytes += len(o.Entry.Raw)
 	}
 	return bytes
@@ -59,19 +59,19 @@ func Listed(lists map[string][]string, tools string) (all upstream.List) {
 	return all
 }
 
-// Raw returns the elements of offers by what they are.
-func Raw(offers []*Offer) map[string][]string {
+// Raw returns the elements of defs by what they are.
+func Raw(defs []*Definition) map[string][]string {
 	raw := make(map[string][]string)
-	for _, o := range offers {
+	for _, o := range defs {
 		kind := o.Entry.Kind.String()
 		raw[kind] = append(raw[kind], string(o.Entry.Raw))
 	}
 	return raw
 }
 
-// Count returns how many offers there are of each kind.
-func Count(offers []*Offer) (n [Kinds]int) {
-	for _, o := range offers {
+// Count returns how many defs there are of each kind.
+func Count(defs []*Definition) (n [Kinds]int) {
+	for _, o := range defs {
 		n[o.Entry.Kind]++
 	}
 	return n
@@ -92,8 +92,8 @@ const maxListedForms = 4 << 20
 // Check returns what can be used of the lists of a server, in order, and an error for
 // each element that can't be. What was listed unchanged before, or could not be listed
 // now, is that of old. err is that of ctx.
-func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Offer) (list []*Offer, problems []error, err error) {
-	known := make(map[ID]*Offer, len(old))
+func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Definition) (list []*Definition, problems []error, err error) {
+	known := make(map[ID]*Definition, len(old))
 	for _, o := range old {
 		known[o.Entry.Key()] = o
 	}
@@ -116,7 +116,7 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Offer) (li
 			if err := ctx.Err(); err != nil {
 				return nil, nil, err
 			}
-			o, err := l.offer(kind, e, known)
+			o, err := l.definition(kind, e, known)
 			if err == nil && seen[o.Entry.ID] {
 				err = fmt.Errorf("another one is %q too; the first is kept", text.Line(o.Entry.ID, text.MaxName))
 			}
@@ -142,7 +142,7 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Offer) (li
 	return list, problems, nil
 }
 
-func (l *Lister) offer(kind Kind, e upstream.Element, known map[ID]*Offer) (*Offer, error) {
+func (l *Lister) definition(kind Kind, e upstream.Element, known map[ID]*Definition) (*Definition, error) {
 	if e.Problem != nil {
 		return nil, e.Problem
 	}
@@ -158,5 +158,5 @@ func (l *Lister) offer(kind Kind, e upstream.Element, known map[ID]*Offer) (*Off
 		return old, nil
 	}
 	entry.Barred = l.Bar(entry.Names)
-	return &Offer{entry, trust.Definition{Name: kind.String() + " " + item.ID, Sum: sha256.Sum256(e.Raw), Hash: item.Hash}}, nil
+	return &Definition{entry, trust.Definition{Name: kind.String() + " " + item.ID, Sum: sha256.Sum256(e.Raw), Hash: item.Hash}}, nil
 }

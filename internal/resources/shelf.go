@@ -12,9 +12,9 @@ import (
 // An Entry is an item of a server that a catalog has. It is immutable.
 type Entry struct {
 	*Item
-	Names  rules.Tool // what patterns see
-	Barred error      // why nobody may ever have it, or nil
-	Held   error      // says that it is held back for now, or nil
+	Names       rules.Tool // what patterns see
+	Barred      error      // why nobody may ever have it, or nil
+	Quarantined error      // says that it is held back for now, or nil
 }
 
 // A Shelf has the entries of one version of a catalog: those of each server stand

@@ -48,7 +48,7 @@ func (v *View) covered(i int, e *Entry) bool {
 }
 
 func (v *View) sees(i int, e *Entry) bool {
-	return e.Barred == nil && e.Held == nil && !v.covered(i, e) && v.Bar(e.Names) == nil
+	return e.Barred == nil && e.Quarantined == nil && !v.covered(i, e) && v.Bar(e.Names) == nil
 }
 
 // refusal returns why the session may not have what is asked for by e, or nil.
@@ -56,7 +56,7 @@ func (v *View) refusal(e *Entry, kind Kind, id string) error {
 	if why := cmp.Or(v.Bar(e.Names), e.Barred); why != nil {
 		return upstream.About(why, kind.String(), id, e.Names.Server)
 	}
-	return e.Held
+	return e.Quarantined
 }
 
 // Offered returns what the session may have of a kind, that of the last shelf first.

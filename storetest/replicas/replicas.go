@@ -94,7 +94,7 @@ func (r *replica) names() (names []string) {
 
 func held(problems []error) (held []*mcphybrid.ChangedError) {
 	for _, err := range problems {
-		if c := new(mcphybrid.ChangedError); errors.As(err, &c) && c.Held {
+		if c := new(mcphybrid.ChangedError); errors.As(err, &c) && c.Quarantined {
 			held = append(held, c)
 		}
 	}

@@ -102,7 +102,7 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	})
 	defer mgr.Close()
 	failed := mgr.Start(ctx) // what the others list can be approved
-	held := trust.HeldBack(mgr)
+	held := trust.Quarantined(mgr)
 	if a.name == "" {
 		show(out, held, trust.ApproveLine(a.from, a.file))
 		if len(held) == 0 && failed == nil {

@@ -57,7 +57,7 @@ func (g *gateway) metrics(w *web.Site) http.Handler {
 		e.Gauge("calls_running", "Requests of clients that are being answered.", running)
 		e.Gauge("sessions", "Sessions of clients over HTTP.", w.Sessions.Count())
 		e.Gauge("connections", "Connections that are open.", w.Door.Count())
-		e.Gauge("held_back", "Tools, resources and prompts that are held back until somebody approves them.", len(trust.HeldBack(g.mgr)))
+		e.Gauge("held_back", "Tools, resources and prompts that are held back until somebody approves them.", len(trust.Quarantined(g.mgr)))
 		servers := g.mgr.Servers()
 		e.Family("server_state", "gauge", "1 for the state that a server is in.")
 		for _, s := range servers {

@@ -253,8 +253,8 @@ func TestTrustFileThatOthersWriteMeanwhile(t *testing.T) {
 	}
 	start("known.json", "good")
 	g, book := start("known.json", "bad")
-	require.Len(t, trust.HeldBack(g.mgr), 1)
-	bad := trust.HeldBack(g.mgr)[0]
+	require.Len(t, trust.Quarantined(g.mgr), 1)
+	bad := trust.Quarantined(g.mgr)[0]
 
 	other, _ := start("other.json", "good") // whose file approves it
 	_ = other.mgr.RemoveServer("s")
@@ -268,11 +268,11 @@ func TestTrustFileThatOthersWriteMeanwhile(t *testing.T) {
 	look := func() { g.follows[0].Check(g.opts.log) }
 	look()
 	assert.Contains(t, book.String(), "others can write it (mode 0622)")
-	assert.Len(t, trust.HeldBack(g.mgr), 1)
+	assert.Len(t, trust.Quarantined(g.mgr), 1)
 	err = g.mgr.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "new", InProcess: mcptest.Server("new", mcptest.Echo("tool", "good"))})
 	require.NoError(t, err, "its tools are to be stored")
 	assert.Contains(t, book.String(), "storing the known tools: "+file)
-	assert.Len(t, trust.HeldBack(g.mgr), 1)
+	assert.Len(t, trust.Quarantined(g.mgr), 1)
 	assert.ErrorContains(t, g.mgr.Accept("s", "tool", bad.Is), "others can write it")
 	now, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -280,7 +280,7 @@ func TestTrustFileThatOthersWriteMeanwhile(t *testing.T) {
 
 	require.NoError(t, os.Chmod(file, 0o600))
 	look()
-	assert.Empty(t, trust.HeldBack(g.mgr))
+	assert.Empty(t, trust.Quarantined(g.mgr))
 }
 
 // Who shares a file by different paths goes on to share it.

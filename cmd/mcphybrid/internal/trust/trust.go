@@ -115,10 +115,10 @@ func (f File) Update(ctx context.Context, change func([]byte) ([]byte, error)) e
 	})
 }
 
-// HeldBack returns what is held back until somebody approves it.
-func HeldBack(mgr *mcphybrid.Manager) (held []*mcphybrid.ChangedError) {
+// Quarantined returns what is held back until somebody approves it.
+func Quarantined(mgr *mcphybrid.Manager) (held []*mcphybrid.ChangedError) {
 	for _, err := range mgr.Problems() {
-		if changed, ok := err.(*mcphybrid.ChangedError); ok && changed.Held {
+		if changed, ok := err.(*mcphybrid.ChangedError); ok && changed.Quarantined {
 			held = append(held, changed)
 		}
 	}
