@@ -20,6 +20,12 @@ func TestErase(t *testing.T) {
 	assert.Equal(t, "mcp_a__run", shown)
 	_, same = e.Name("mcp_a__hunter", "hunter22")
 	assert.False(t, same)
+	shown, same = e.Name("mcp a", "a") // no safe name, and yet nothing to hide
+	assert.Equal(t, "mcp a", shown)
+	assert.True(t, same)
+	shown, same = e.Name("mcp_hunter22", "a")
+	assert.NotContains(t, shown, "hunter22")
+	assert.False(t, same)
 	assert.Equal(t, "hunter", e.Term("hunter", "hunter"), "what was asked for")
 	assert.NotEqual(t, "hunter", e.Term("hunter", "other"))
 }
