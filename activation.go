@@ -72,7 +72,7 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*Brid
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.viewLocked()
-	left := s.listRoom(v.partition, v.active, v.inline)
+	left := s.roomLeft(v.partition, v.active, v.inline)
 	isActive := v.activeSet()
 	active := slices.Clip(v.active) // so that append copies
 	for _, t := range tools {
@@ -101,7 +101,7 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*Brid
 // A lastUse is what a session knows of the use of an active tool.
 type lastUse struct {
 	turn int // of the last use
-	act  int // the how many-th activation it was
+	act  int // its place in the order of the session's activations
 }
 
 // use records that t is used, and if fresh is set, that it was activated. The

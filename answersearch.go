@@ -132,7 +132,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
 	v := s.view()
-	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.unlisted(v)).Hits
+	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.notShown(v)).Hits
 	var found, without []*BridgeTool
 	neededBy := make(map[string]string)
 	for _, h := range v.andNeeded(hits, s.scope.opts.Search.Limit) {
@@ -202,11 +202,11 @@ func (s *Session) listedNames(found []*BridgeTool) []string {
 	return namesOf(slices.DeleteFunc(slices.Clone(found), func(t *BridgeTool) bool { return !listed[t.name] }))
 }
 
-// unlisted returns a function that reports whether a tool is missing in the
+// notShown returns a function that reports whether a tool is missing in the
 // model's list. Deferred tools are. With ByBridge, so are inline tools that came
 // after the list was fixed. What a search of OpenAI's has loaded can be loaded again: the
 // host may have taken the answer out of the conversation.
-func (s *Session) unlisted(v *view) func(*BridgeTool, standing) bool {
+func (s *Session) notShown(v *view) func(*BridgeTool, standing) bool {
 	may := v.deferredTools()
 	if v.disclosure != ByBridge && !v.loads && !v.fixed {
 		return may

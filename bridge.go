@@ -43,8 +43,9 @@ type BridgeTool struct {
 	matched    atomic.Pointer[matched]
 }
 
-// Name returns the registered name, such as mcp_github__create_issue. It is
-// unique in the Manager and safe for every provider.
+// Name returns the registered name, such as mcp_github__create_issue. It is safe for
+// every provider, and unique among the tools of the system and among those of a user:
+// in sessions of the user, a tool of the user hides that of the system with its name.
 func (t *BridgeTool) Name() string { return t.name }
 
 // OriginalName returns the tool's name on its server.

@@ -47,13 +47,14 @@ type Middleware func(next Handler) Handler
 // Every call of a tool takes the same steps, whether it comes from here, from a
 // meta tool or from a registry:
 //
-//  1. Look up the tool. For an unknown name, wait for the server that may have it, or
-//     suggest the nearest names.
+//  1. Look up the tool. If the name is unknown and would be of a server that is down and
+//     has never listed its tools, connect that server and wait for it. Else suggest the
+//     nearest names.
 //  2. Check that the session may use it.
 //  3. Remove a null for an optional parameter that can't be null, and validate
 //     the arguments.
 //  4. Run [Options.Middleware].
-//  5. Activate the tool if it is deferred.
+//  5. Activate the tool if it is deferred, unless the session works [ByBridge].
 //  6. Run it.
 //  7. Cut a result longer than [Options.MaxResult].
 //

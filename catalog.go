@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcphybrid/mcphybrid/internal/enrich"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -144,4 +145,15 @@ func (c *catalog) fingerprint() string {
 		c.hashed.text = hex.EncodeToString(h.Sum(nil)[:8])
 	})
 	return c.hashed.text
+}
+
+// knownHints are the hints known so far. A map is shared and never changed.
+type knownHints map[enrich.Tool]*enrich.Known
+
+// of returns the hints of t, or nil. t may be nil.
+func (k knownHints) of(t *BridgeTool) *enrich.Known {
+	if t == nil {
+		return nil
+	}
+	return k[t.def]
 }

@@ -81,8 +81,8 @@ func (s *Session) toKeep(active []*BridgeTool) []*BridgeTool {
 	return slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool { return goes[t] })
 }
 
-// ActiveOptions bound the active tools of a session. [Session.Compact] applies
-// them; tools used in the current turn do not count.
+// ActiveOptions bound the active tools of a session. [Session.Compact] enforces them. It
+// never drops a tool that was used in the current turn, so more than Max may remain.
 type ActiveOptions struct {
 	// Max is how many active tools Compact leaves at most. It defaults to
 	// 64 ([DefaultMaxActive]).

@@ -14,11 +14,6 @@ import (
 //	mcphybrid.ServerConfig{Name: "own", InProcess: server, Tools: mcphybrid.Access{Deny: []string{"delete_*"}}}
 type ServerConfig = config.Server
 
-// Access says by name which tools may be used: if Allow is not empty, those that one of
-// its entries matches, and none that an entry of Deny matches. Entries are names, or
-// patterns such as github/create_*: see [config.Access]. The zero value permits every tool.
-type Access = config.Access
-
 // LoadConfig reads the servers from a file of an MCP client, such as mcp.json: see
 // [config.Load], which has options. LoadServers of the package files also reads YAML.
 func LoadConfig(path string) (*config.File, error) { return config.Load(path, nil) }

@@ -15,7 +15,7 @@ import (
 //	                                            all others: a search.Index, which knows fields and related words
 
 // A deferredIndex is the index of the tools of a catalog that are deferred for most
-// sessions. It is made when it is first used.
+// sessions, and for a user's catalog of all its tools. It is made when it is first used.
 type deferredIndex struct {
 	once    sync.Once
 	indexes *deferredIndexer // makes it; nil if it is made

@@ -23,7 +23,7 @@ import (
 // its registered name. It does not change once it is published. Don't trust its strings,
 // except Server and the names: they come from the server.
 type definition struct {
-	toolDocument        // Server, Title, Description and InputSchema, a compact JSON object
+	toolDocument        // Server, Name (the registered one), Title, Description, Hints, and InputSchema, a compact JSON object
 	Own          string // the server's own name
 	Annotations  mcp.ToolAnnotation
 	Raw          json.RawMessage  // the whole element of the tools/list result
@@ -77,8 +77,9 @@ func isTrue(hint *bool) bool { return hint != nil && *hint }
 
 // parseDefinition checks one element of a tools/list result. It fails only if the tool is
 // unusable: the definition is too large or not JSON, has no name, has an input schema
-// that is not an object, or has one of the members that we know twice: then what we
-// judge would not be what others read. A tool without an input schema gets
+// that is not an object, a description that is no string or a _meta.ui that can't be
+// read, or has one of the members that we know twice: then what we judge would not be
+// what others read. A tool without an input schema gets
 // {"type":"object"}. The definition shares the bytes of raw.
 func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definition, error) {
 	values, twice, err := text.ReadElement(raw, maxBytes, "name", "title", "description", "inputSchema", "annotations", "_meta", "execution", "outputSchema")
@@ -138,8 +139,9 @@ func isTask(raw json.RawMessage) bool {
 	return !text.IsNull(raw) && json.Unmarshal(raw, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
 }
 
-// trustHash returns a hash of all in the definition that people and models see and that we
-// act on.
+// trustHash returns a hash of what people and models see of the definition, and of what
+// in it says who may see it and which tools come along. That a tool runs as a task
+// (execution) is not part of it.
 func (d *definition) trustHash() string {
 	said := d.Canonical()
 	if d.Always || d.Needs != nil || d.toolDocument.Hints != "" {

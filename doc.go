@@ -5,8 +5,9 @@
 // ([DefaultMaxInline]) are inline, as far as there is room ([InlineOptions]): the
 // model sees them in full, from the start. The others are deferred: the model does
 // not see them until it needs one. It then searches for the tool, or calls it by its
-// name. That makes the tool active: the model sees it from then on. A session is one
-// conversation. Each session has its own active tools.
+// name. Unless the session works [ByBridge], that activates the tool: the model has its
+// full definition from then on. A session is one conversation. Each session has its own
+// active tools.
 //
 // These are the names to know first. To start:
 //
@@ -86,7 +87,8 @@
 // [Skill] that needs it, or when the host asks for it with
 // [Session.ActivateTools] or [Session.SelectFor]. The tools that it needs become
 // active with it. The model can call them in the same turn. A refused call
-// activates nothing.
+// activates nothing. In a session [ByBridge], searches and calls activate nothing: one
+// fixed tool calls the others.
 //
 // How the model gets the definition is the session's [Disclosure], which the first
 // [Session.Turn] chooses by the provider's format and the model: in a message
@@ -122,8 +124,9 @@
 // All methods of a [Manager], a [Session] and a [User] may be called
 // concurrently. A catalog never changes. When a server announces a change, or
 // the host adds or removes tools, the Manager publishes a whole new catalog. A
-// method that only reads works on one catalog from start to end and never waits
-// for one that writes. A call does not wait for other servers.
+// method that only reads tools works on one catalog from start to end and does not wait
+// for the next one. [Manager.Servers] and the methods named Problems may wait until a
+// change is published. A call does not wait for other servers.
 //
 // The caller owns the slices that methods return. What they point to is shared:
 // a [BridgeTool] is immutable, and schemas and exported JSON must not be changed.
@@ -131,9 +134,10 @@
 // The package calls what the host provides from several goroutines at once.
 // [Middleware], the function that gets each [Event], and a [Registry] may call
 // methods of this package. But a Registry must not close the Manager or a
-// session, and a [TokenCounter] must not call a Manager or a session at all.
+// session, and a [TokenCounter] must call no method of them but [Manager.Close].
 //
-// [Manager.Close] waits until no goroutine and no process is left.
+// [Manager.Close] waits until no process is left, and no goroutine but those in which the
+// host's code hangs.
 //
 // # What servers send
 //

@@ -82,7 +82,7 @@ var (
 	// ErrClosed means that the Manager was closed.
 	ErrClosed = upstream.ErrClosed
 
-	// ErrDuplicate means that a server, user or skill has that name already.
+	// ErrDuplicate means that a server, user, tool or skill has that name already.
 	ErrDuplicate = errors.New("the name is taken")
 )
 

@@ -255,7 +255,7 @@ func (v *view) promptPrefix() *promptPrefix {
 // Tools returns the tool list for the next request to the model: the inline tools,
 // the meta tools and the active tools, all to be sent in full. With [ByProvider], it lacks the tools
 // that the provider hides from the model, active or not: only [Session.Export] returns these, marked as such.
-// Make the model's calls with [Session.Call]: the Call method of a tool in
+// Make the model's calls with [Session.Call]: the Call method of a [BridgeTool] in
 // this list calls the server directly.
 //
 // From the first call on, the list grows at its end, until [Session.Compact]. A tool

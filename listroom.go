@@ -85,17 +85,17 @@ func (n *namedRoom) admit(name string, of origin, tokens int) bool {
 	return n.listed[name]
 }
 
-// listRoom returns what is left of the list, after what it has and will have of
+// roomLeft returns what is left of the list, after what it has and will have of
 // tools: see [ListOptions]. It is closed to a tool that has been taken back too often.
 // It is nil if active tools take no room: with ByBridge they are not in the list, and
 // with ByProvider its first items are all tools. The caller holds mu.
-func (s *Session) listRoom(now *partition, tools ...[]*BridgeTool) *namedRoom {
+func (s *Session) roomLeft(now *partition, tools ...[]*BridgeTool) *namedRoom {
 	if d := s.Disclosure(); d == ByBridge || d == ByProvider && s.shown == nil {
 		return nil
 	}
 	limits := now.policy.list
 	if !mayUse(now.rights, SearchToolName) { // nothing can be deferred
-		limits.items, limits.itemsEach = max(limits.items, len(now.inline)), max(limits.itemsEach, len(now.inline))
+		limits.items, limits.itemsEach = max(limits.items, len(now.inlineTools)), max(limits.itemsEach, len(now.inlineTools))
 		limits.tokens, limits.tokensEach = NoLimit, NoLimit
 	}
 	left := newNamedRoom(limits)

@@ -227,7 +227,7 @@ func checkSources(m *Manager) error {
 	defer m.mu.Unlock()
 	var names []string
 	for i, src := range m.sources {
-		has, want := m.tools[i], m.serverTools(src, nil)
+		has, want := m.tools[i], m.newServerTools(src, nil)
 		switch {
 		case (has == nil) != (want == nil):
 			return fmt.Errorf("server %q has %v, want %v", src.name, has, want)

@@ -29,8 +29,8 @@ import (
 // [Manager.Default] returns. The Manager's Search, Call, ActivateTools and
 // similar methods call the methods of that session.
 //
-// Its methods may be called concurrently. A method that only reads uses one
-// version of the catalog from start to end and never waits for a writer.
+// Its methods may be called concurrently. A method that only reads tools uses one
+// version of the catalog from start to end and does not wait for the next one.
 type Manager struct {
 	*scope // the part that sessions see
 

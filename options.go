@@ -136,10 +136,10 @@ const NoLimit = math.MaxInt
 
 // Options configure a [Manager]. The zero value is the default configuration.
 //
-// In all numbers and durations of it, and of the structs in it, zero stands for
-// the default, a negative value for none of it, and [NoLimit] for no limit. A
-// field whose doc says no more follows this. [NewManager] panics if
-// a value is impossible, such as a search of no results.
+// In all its numbers and durations, and those of the structs in it, zero means the
+// default, a negative value means none, and [NoLimit] means no limit, unless the doc of
+// a field says otherwise. [NewManager] panics if a value is impossible, such as a search
+// of no results.
 type Options struct {
 	// Servers are connected by [Manager.Start]. Their order is the
 	// registration order, whichever connects first.
@@ -150,12 +150,12 @@ type Options struct {
 	// that match no tool, here and in Pins and Rules.
 	Access Access
 
-	// Pins are the tools that are inline whatever the room for inline tools, within
-	// List, unless a rule excludes them: names and patterns as in [Access].
+	// Pins are always inline, even beyond the limits of Inline, unless Access denies
+	// them, a rule excludes them, or List is full: names and patterns as in [Access].
 	Pins []string
 
 	// Rules say by intent which tools there are, which are not, and which are
-	// listed by name only: see [Session.SetIntent]. [Manager.SetRules] sets
+	// listed with one line only: see [Session.SetIntent]. [Manager.SetRules] sets
 	// others.
 	Rules []Rule
 
@@ -257,8 +257,8 @@ type Options struct {
 	// Middleware wraps every call of a tool, the first outermost.
 	Middleware []Middleware
 
-	// OnEvent is called with what happens in sessions and to servers: within one goroutine one
-	// call after the other, from several goroutines at once. It may be nil.
+	// OnEvent is called with what happens in sessions and to servers. Several goroutines may
+	// call it concurrently. It may be nil.
 	OnEvent func(Event)
 
 	// OnRequest is called before a session asks a server for a resource, a prompt or a

@@ -86,13 +86,13 @@ type partition struct {
 	intent   string
 	carryOver
 
-	verdicts []verdicts    // by catalog
-	inline   []*BridgeTool // in registration order
-	deferred int           // number of searchable tools, summarized ones included
-	applies  []bool        // which rules apply to intent
-	included bool          // one of these includes
-	reads    bool          // there is a resource or a template to read
-	ended    bool          // the Manager is closed
+	verdicts    []verdicts    // by catalog
+	inlineTools []*BridgeTool // in registration order
+	searchable  int           // number of searchable tools, summarized ones included
+	applies     []bool        // which rules apply to intent
+	included    bool          // one of these includes
+	reads       bool          // there is a resource or a template to read
+	ended       bool          // the Manager is closed
 
 	maxInlineTokens int // limit of the inline definitions; fewer if tools are deferred
 
@@ -178,12 +178,12 @@ func (s *partition) decide() {
 	for i, c := range s.catalogs {
 		all := &s.verdicts[i]
 		all.of = slices.Grow(all.of, max(0, min(r.tools, len(c.tools)-len(all.of))))
-		s.inline = slices.Grow(s.inline, max(0, min(r.tools, len(c.tools))))
+		s.inlineTools = slices.Grow(s.inlineTools, max(0, min(r.tools, len(c.tools))))
 		for j, t := range c.tools {
 			if j == len(all.of) { // all others are alike
 				if over := r.over(); over != whyUndecided {
 					all.rest = verdict{standing: deferred, why: over}
-					s.deferred += len(c.tools) - j
+					s.searchable += len(c.tools) - j
 					break
 				}
 				all.of = append(all.of, verdict{standing: deferred, why: whyUndecided})
@@ -194,12 +194,12 @@ func (s *partition) decide() {
 			}
 			switch v.standing {
 			case inline:
-				s.inline = append(s.inline, t)
+				s.inlineTools = append(s.inlineTools, t)
 			case summarized:
 				s.summarized = true
-				s.deferred++
+				s.searchable++
 			case deferred:
-				s.deferred++
+				s.searchable++
 			}
 		}
 	}
@@ -338,7 +338,7 @@ func (p *policy) byRules(m *matched, applies []bool, included bool) verdict {
 			return verdict{hidden, whyExcluded, rule}
 		case decided:
 		case action == rules.Include:
-			v, decided = verdict{deferred, whyCount, rule}, true
+			v, decided = verdict{deferred, whyUndecided, rule}, true
 		case action == rules.Summarize:
 			v, decided = verdict{summarized, whyRule, rule}, true
 		}

@@ -29,7 +29,7 @@ func TestPartitionByRules(t *testing.T) {
 		{"nothing", nil, false, []bool{true, true, true}, false, verdict{standing: deferred}},
 		{"others are included", nil, false, []bool{true, true, true}, true, verdict{hidden, whyNotIncluded, 0}},
 		{"a pin needs no rule", nil, true, []bool{true, true, true}, true, verdict{inline, whyPin, 0}},
-		{"the first rule decides", []uint16{include, summarize}, false, []bool{true, true, true}, true, verdict{deferred, whyCount, include}},
+		{"the first rule decides", []uint16{include, summarize}, false, []bool{true, true, true}, true, verdict{deferred, whyUndecided, include}},
 		{"what does not apply does not decide", []uint16{include, summarize}, false, []bool{false, true, true}, true, verdict{summarized, whyRule, summarize}},
 		{"a pin beats what summarizes", []uint16{summarize}, true, []bool{true, true, true}, false, verdict{inline, whyPin, 0}},
 		{"what excludes beats a pin", []uint16{include, exclude}, true, []bool{true, true, true}, false, verdict{hidden, whyExcluded, exclude}},

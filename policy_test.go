@@ -86,7 +86,7 @@ func TestPartition(t *testing.T) {
 				pins = append(pins, string(r))
 			}
 			s := judged(policyOf(Options{Pins: pins, Inline: InlineOptions{Max: cmp.Or(test.limit, -1)}}), tools)
-			assert.Equal(t, test.inline, names(s.inline), "inline")
+			assert.Equal(t, test.inline, names(s.inlineTools), "inline")
 			assert.Equal(t, test.deferred, names(standingAs(s, deferred)), "deferred")
 		})
 	}
@@ -111,7 +111,7 @@ func TestPartitionProperties(t *testing.T) {
 		}
 		limit := rnd.IntN(50)
 		sel := judged(policyOf(Options{Pins: pinned, Inline: InlineOptions{Max: cmp.Or(limit, -1)}}), tools)
-		inline, deferred := sel.inline, standingAs(sel, deferred)
+		inline, deferred := sel.inlineTools, standingAs(sel, deferred)
 
 		if len(tools) <= limit {
 			require.Equal(t, append([]*BridgeTool(nil), tools...), append([]*BridgeTool(nil), inline...), "seed %d", seed)
@@ -190,7 +190,7 @@ func TestFewerInlineTokensBesideDeferredTools(t *testing.T) {
 			tool.tokens.Store(800)
 			list = append(list, tool)
 		}
-		return len(judged(policyOf(opts), list).inline)
+		return len(judged(policyOf(opts), list).inlineTools)
 	}
 	assert.Equal(t, 40, inlineOf(Options{}, 40))
 	assert.Equal(t, 20, inlineOf(Options{}, 41))
@@ -218,6 +218,6 @@ func TestRoomThatRestoredToolsUse(t *testing.T) {
 		s := &partition{catalogs: []*catalog{{tools: tools}}, policy: policyOf(Options{Inline: InlineOptions{Max: 6, MaxTokens: 500}})}
 		s.inlineUsed = test.used
 		s.decide()
-		assert.Len(t, s.inline, test.want, "%+v", test.used)
+		assert.Len(t, s.inlineTools, test.want, "%+v", test.used)
 	}
 }

@@ -392,7 +392,7 @@ func (r *restorer) show(e listItem) {
 	r.list = append(r.list, e)
 }
 
-// mentioned returns the part of a saved mentioned that the session may know: servers of
+// mentioned returns what of the servers that a saved item tells of the session may know: servers of
 // which it may use a tool, or the one that stands for those that it was told of.
 func (r *restorer) mentioned(servers []saved.Server) *mentions {
 	kept := &mentions{servers: serverList{}}

@@ -4,14 +4,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// permitsOwn reports whether a list of [ServerConfig.Tools] permits a tool. It is about
-// the tools of one server.
-func permitsOwn(a Access, t rules.Tool) bool { t.Within = true; return rules.Access(a).Permits(t) }
-
-// mayUse reports whether r permits a meta tool. Only Deny can forbid one: an allow
-// list is about the servers' tools and need not name the meta tools.
-func mayUse(r rules.Rights, meta string) bool { return !r.Denies(meta) }
-
 // A Rule includes, excludes or summarizes tools: see [Options.Rules].
 type Rule struct {
 	// Name appears in [Placement] and in errors.

@@ -74,9 +74,9 @@ type sessionManager interface {
 	// name, if it would belong to a server that is still connecting.
 	connecting(tool string) (rules.Tool, bool)
 
-	// unlistedServerOf returns the server to which the unknown tool with that registered name
-	// would belong, if it is down and has never listed its tools, and what patterns
-	// see of the tool.
+	// unlistedServerOf returns the owner of the server to which the unknown tool with that
+	// registered name would belong, if it has never listed its tools and is not
+	// connecting, and what patterns see of the tool.
 	unlistedServerOf(tool string) (*owner, rules.Tool)
 
 	// connectingServers returns the names of the servers that are still

@@ -20,7 +20,7 @@ type serverTools struct {
 	server string            // its name
 	hide   func(error) error // hides the server's secrets in a problem
 
-	defs     []*definition       // the tools that may be used, permitted by [Options.Access] or not
+	defs     []*definition       // the tools that are not in quarantine, permitted by [Options.Access] or not
 	tools    []*BridgeTool       // those that are permitted and for the model, in the server's order
 	appTools []*BridgeTool       // those that are permitted and not for the model
 	entries  []*resources.Entry  // what else it listed, some of it in quarantine

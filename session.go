@@ -206,7 +206,7 @@ func (s *Session) Close() {
 
 // Problems returns an error for each entry that matches no tool in the session's
 // access lists: its own, and those of the session and the user that it is of. A
-// mistyped Deny permits what it is there to forbid. An entry that may be about a
+// typo in Deny leaves the tool permitted. An entry that may be about a
 // server that has not listed its tools yet is left out.
 func (s *Session) Problems() (idle []error) {
 	if len(s.rights) == 0 {

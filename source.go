@@ -67,13 +67,13 @@ func (m *Manager) sourceNamed(name string) *source { return m.named[name] }
 func (m *Manager) putSource(src *source) {
 	i := slices.Index(m.sources, src)
 	if i < 0 {
-		m.sources, m.tools = append(m.sources, src), append(m.tools, m.serverTools(src, nil))
+		m.sources, m.tools = append(m.sources, src), append(m.tools, m.newServerTools(src, nil))
 		if m.named[src.name] == nil {
 			m.named[src.name] = src
 		}
 		return
 	}
-	if now := m.serverTools(src, m.tools[i]); now != m.tools[i] {
+	if now := m.newServerTools(src, m.tools[i]); now != m.tools[i] {
 		if m.toolsShared {
 			m.tools, m.toolsShared = slices.Clone(m.tools), false
 		}
@@ -114,10 +114,10 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	return src
 }
 
-// serverTools returns what catalogs take of src. It is old, what they took before, if that
+// newServerTools returns what catalogs take of src. It is old, what they took before, if that
 // is the same still, and keeps the *BridgeTool of each tool that old has with the same
 // definition. It is nil if there is nothing to take.
-func (m *Manager) serverTools(src *source, old *serverTools) *serverTools {
+func (m *Manager) newServerTools(src *source, old *serverTools) *serverTools {
 	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, instructions: src.instructions, lists: src.listed != nil || src.server == nil}
 	if src.collision != nil {
 		s.problems = slices.Concat([]error{src.collision}, src.problems)

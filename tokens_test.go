@@ -64,19 +64,19 @@ func TestSpecE3BudgetProperties(t *testing.T) {
 			s := judged(policyOf(opts), tools)
 			require.Equal(t, s.verdicts, judged(policyOf(opts), tools).verdicts)
 			cost := 0
-			for _, tool := range s.inline {
+			for _, tool := range s.inlineTools {
 				cost += int(tool.tokens.Load())
 			}
 			require.LessOrEqual(t, cost, max(budget, pinned), "seed %d, budget %d", seed, budget)
 			for _, tool := range before {
-				require.Contains(t, s.inline, tool, "seed %d, budget %d", seed, budget)
+				require.Contains(t, s.inlineTools, tool, "seed %d, budget %d", seed, budget)
 			}
 			for i, tool := range tools {
 				if slices.Contains(pins, tool.name) {
 					require.Equal(t, verdict{standing: inline, why: whyPin}, s.verdicts[0].at(i))
 				}
 			}
-			before = s.inline
+			before = s.inlineTools
 		}
 	}
 }

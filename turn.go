@@ -40,9 +40,9 @@ type Turn struct {
 	Removed []string
 
 	// Waiting has the registered names of tools that came after the beginning and that
-	// the model can neither see nor find: the list of tools has neither them nor a tool that
-	// calls others, and the conversation takes none. They are there after the next
-	// [Session.Compact]. An [EventWaiting] tells of each once, and after a restore again.
+	// the model can neither see nor find: they are not in the list of tools, no tool there
+	// can call them, and none can be added to the conversation. They are there after the
+	// next [Session.Compact]. An [EventWaiting] tells of each once, and after a restore again.
 	Waiting []string
 
 	// Betas are what Anthropic wants to read in the header anthropic-beta, or nil.
@@ -89,8 +89,9 @@ func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 	return t.form.Body(system+t.System, t.Tools, t.first, messages)
 }
 
-// Turn returns what the next request to a model needs. Call it once for each request, when
-// the conversation ends with a message of the user or with results. model is the name of
+// Turn returns what the next request to a model needs. Call it once before each request,
+// after you appended the message of the user or the results of tools. It has nothing to do
+// with [Session.NextTurn], which counts messages of the user. model is the name of
 // the model as the provider has it, or "" if the host does not know it: then the session
 // uses nothing that only some models take.
 //

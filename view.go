@@ -124,7 +124,7 @@ func (v *view) each() iter.Seq2[*BridgeTool, standing] {
 // searchMode reports whether the session has tools to search for, active ones
 // included, and may search.
 func (v *view) searchMode() bool {
-	return v.deferred+len(v.overflow) > 0 && mayUse(v.rights, SearchToolName)
+	return v.searchable+len(v.overflow) > 0 && mayUse(v.rights, SearchToolName)
 }
 
 // seenBy returns may for the standing that tools have here.
@@ -139,7 +139,7 @@ func (v *view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, st
 // again is active. The caller holds mu.
 func (s *Session) settle(now *partition) {
 	s.withdraw(now)
-	left := s.listRoom(now)
+	left := s.roomLeft(now)
 	isAway := setOf(s.unavailable)
 	var active, away []*BridgeTool
 	for _, t := range s.inOrder(s.active, s.unavailable) {
@@ -167,7 +167,7 @@ func (s *Session) settle(now *partition) {
 			listed[e.toolName()] = e.isTool()
 		}
 	}
-	for _, t := range now.inline {
+	for _, t := range now.inlineTools {
 		fits := s.admits(left, t)
 		if fits && (!fixed || listed[t.name]) {
 			continue
@@ -185,7 +185,7 @@ func (s *Session) settle(now *partition) {
 func (s *Session) viewOf(now *partition) *view {
 	d, told := s.Disclosure(), s.told()
 	return &view{
-		partition: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inline, s.overflow),
+		partition: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inlineTools, s.overflow),
 		active: s.active, activations: s.activations, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
 	}

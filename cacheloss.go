@@ -62,8 +62,9 @@ var lossTexts = map[LossCause]string{
 // A CacheLoss tells of a request that read less from the provider's cache than the
 // request before it in the session had left there.
 //
-// That had left what it read and wrote, or all of its input if the provider caches by
-// itself (see [provider.Usage.Automatic]) and has read anything in this session. A request
+// The request before is taken to have left in the cache the tokens that it read and wrote
+// or, once a provider that caches by itself (see [provider.Usage.Automatic]) has read any
+// in this session, all of its input. A request
 // that has less input can read only so much. It is a loss if more than 1,152 of these
 // tokens were not read: providers cache no prompt below 1,024 tokens, and OpenAI caches
 // in steps of 128. So the first request loses nothing. Nor does any request if the
@@ -157,7 +158,7 @@ func (s *Session) headLocked() head {
 	return head{s.shown != nil, tools.Sum64(), sections.Sum64()}
 }
 
-// A headItem is what counts of a shown: the version of a tool stays the same.
+// A headItem is what counts of a listItem: the version of a tool stays the same.
 type headItem struct {
 	kind, more uint8
 	name       string
