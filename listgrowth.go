@@ -252,6 +252,9 @@ func (v *view) searchOffer(known map[string]bool) *itemOffer {
 			offer.About = subject.String()
 			if i, ok := at[offer.Server]; ok {
 				o[i].Tools, o[i].About = o[i].Tools+offer.Tools, offer.About
+				if c.owner.user != "" {
+					o[i].Own = offer.Gist
+				}
 				continue
 			}
 			at[offer.Server] = len(o)
