@@ -358,6 +358,34 @@ func TestSpecH6InstructionsAreCached(t *testing.T) {
 	require.NoError(t, check(other))
 }
 
+// A replica that leaves instructions out keeps them in the cache for those that don't.
+func TestNoInstructionsInASharedCache(t *testing.T) {
+	t.Parallel()
+	url := serveHTTP(t, mcpserver.NewStreamableHTTPServer(saying("git", "Keeps history.", 3).InProcess.(*mcpserver.MCPServer)), "127.0.0.1:0")
+	cache, trusted := new(mcptest.Store), new(mcptest.Store)
+	start := func(policy TrustPolicy, without bool) *Manager {
+		m, _ := newTestManager(t, &Options{Cache: cache, TrustStore: trusted, Trust: policy, Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "git", URL: url, NoInstructions: without}}})
+		return m
+	}
+	require.NoError(t, start(TrustQuarantine, false).Close())
+	m := start(TrustQuarantine, true)
+	assert.Equal(t, StateCached, m.Servers()[0].State)
+	assert.Empty(t, m.Servers()[0].Instructions)
+	assert.Empty(t, m.Problems())
+	require.NoError(t, m.Preload(t.Context(), "*git*"))
+	assert.Equal(t, StateReady, m.Servers()[0].State)
+	s := m.NewSession(nil)
+	assert.NotContains(t, s.SearchSection(), "history")
+	assert.Empty(t, s.Search("history", 5))
+	require.NoError(t, check(m, s))
+	require.NoError(t, m.Close())
+
+	m = start(TrustQuarantine, false)
+	assert.Equal(t, StateCached, m.Servers()[0].State)
+	assert.Contains(t, m.NewSession(nil).SearchSection(), "- git: Keeps history.\n")
+	require.NoError(t, check(m))
+}
+
 // The instructions of a user's server are for the user's sessions only.
 func TestSpecH6InstructionsOfUsers(t *testing.T) {
 	t.Parallel()
