@@ -151,7 +151,7 @@ func textOfTools(tools []Tool) (list []string) {
 func TestParseAppMeta(t *testing.T) {
 	t.Parallel()
 	for meta, want := range map[string]appMeta{
-		``: forBoth, `null`: forBoth, `{}`: forBoth, `{"ui":null}`: forBoth, `{"ui":{}}`: forBoth, `{"ui":[]}`: forBoth, `{"ui":{"visibility":null}}`: forBoth,
+		``: forBoth, `null`: forBoth, `{}`: forBoth, `{"ui":null}`: forBoth, `{"ui":{}}`: forBoth, `{"ui":{"visibility":null}}`: forBoth,
 		`{"ui":{"visibility":["model","app"]}}`: forBoth, `{"ui":{"visibility":["app"]}}`: {app: true}, `{"ui":{"visibility":["model"]}}`: {model: true},
 		`{"ui":{"visibility":[]}}`: {}, `{"ui":{"visibility":["Model","APP","x"]}}`: {}, `{"UI":{"Visibility":["app"]}}`: {app: true},
 		`{"\u0075i":{"\u0076isibility":["\u0061pp"]}}`:                  {app: true},
@@ -164,6 +164,10 @@ func TestParseAppMeta(t *testing.T) {
 		assert.Equal(t, want, got, meta)
 	}
 	for meta, want := range map[string]string{
+		`{"ui":[{"visibility":["app"]}]}`:                      `its _meta.ui is not an object`,
+		`{"ui":"{\"visibility\":[\"app\"]}"}`:                  `its _meta.ui is not an object`,
+		`{"ui":false}`:                                         `its _meta.ui is not an object`,
+		`{"ui":{"visibility":{"app":true}}}`:                   `its _meta.ui.visibility is not a list of "model" and "app"`,
 		`{"ui":{"visibility":"app"}}`:                          `its _meta.ui.visibility is not a list of "model" and "app"`,
 		`{"ui":{"visibility":["app",1]}}`:                      `its _meta.ui.visibility is not a list`,
 		`{"ui":{"visibility":["app"],"Visibility":["model"]}}`: `its _meta has the member "visibility" more than once`,
