@@ -316,6 +316,34 @@ func TestSpecH5ForgedState(t *testing.T) {
 	assert.Zero(t, calls.Load())
 }
 
+// A call after the end says so, of the model's and of an app's, of the session's, the user's
+// and the Manager's.
+func TestCallsAfterClose(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("shop", 1)}})
+	u, err := m.NewUser("ann", nil)
+	require.NoError(t, err)
+	own, closed, open := u.NewSession(nil), m.NewSession(nil), m.NewSession(nil)
+	ended := func(s *Session) {
+		for _, name := range []string{"mcp_shop__tool_000", "none", SearchToolName, CallToolName} {
+			r, err := s.Call(t.Context(), name, nil)
+			assert.ErrorIs(t, err, ErrClosed, name)
+			assert.NotErrorIs(t, err, ErrUnknownTool, name)
+			assert.True(t, r.IsError)
+		}
+		_, err := s.CallFromApp(t.Context(), "shop", "tool_000", nil)
+		assert.ErrorIs(t, err, ErrClosed)
+	}
+	closed.Close()
+	ended(closed)
+	require.NoError(t, u.Close())
+	ended(own)
+	_, err = open.CallFromApp(t.Context(), "shop", "tool_000", nil)
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	ended(open)
+}
+
 // Whatever a server says in _meta, a tool is either in reach of the model, or not: and if what
 // it says has a visibility without "model", it is not.
 func FuzzAppOnly(f *testing.F) {
