@@ -285,7 +285,10 @@ func TestLimitsHoldOverConnections(t *testing.T) {
 func TestQuestionsOfUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
-		hang := ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { <-let; return []mcp.Root{{URI: "file:///x"}}, nil }}
+		hang := ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) {
+			<-let
+			return []mcp.Root{{URI: "file:///x"}}, nil
+		}}
 		d := newDesk(t, names("default"), func(c *Config) { c.MaxAtOnce = 2 })
 		call := func(user string, h ask.Hooks) context.Context {
 			c := NewCaller(user, h, h)
