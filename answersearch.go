@@ -26,7 +26,8 @@ type searchAnswer struct {
 // A namedServer is a server that the query named.
 type namedServer struct {
 	Name         string `json:"name"`
-	Instructions string `json:"instructions"` // whole, as far as they are kept
+	Owner        string `json:"owner,omitempty"` // "user" if it is the user's, and the session sees one of the system's of that name
+	Instructions string `json:"instructions"`    // whole, as far as they are kept
 }
 
 // A foundTool is a tool that a search found.
@@ -236,6 +237,7 @@ func (v *view) serversNamed(query string) (list []namedServer) {
 		query = strings.TrimSpace(query)[len(selectPrefix):]
 	}
 	query = strings.Trim(query, " \t\r\n`'\"")
+	system := make(map[string]bool)
 	for i, c := range v.catalogs {
 		first := 0
 		for _, server := range c.list.servers {
@@ -243,8 +245,16 @@ func (v *view) serversNamed(query string) (list []namedServer) {
 				continue
 			}
 			name := text.Line(server.server, text.MaxName)
-			if server.instructions != "" && strings.EqualFold(query, name) && v.sees(server, &v.verdicts[i], first) {
-				list = append(list, namedServer{name, text.Lines(server.instructions)})
+			if strings.EqualFold(query, name) && v.sees(server, &v.verdicts[i], first) {
+				owner := ""
+				if c.owner.user == "" {
+					system[name] = true
+				} else if system[name] {
+					owner = "user"
+				}
+				if server.instructions != "" {
+					list = append(list, namedServer{name, owner, text.Lines(server.instructions)})
+				}
 			}
 			first += len(server.tools)
 		}

@@ -36,7 +36,7 @@ func (s *Session) AppTools(server string) (tools []*BridgeTool) {
 //
 // The error may wrap [ErrUnknownTool], as for a tool that is not for apps,
 // [ErrNotPermitted], [ErrBadArguments], [ErrQuarantined], [ErrChanged], [ErrServerDown],
-// [context.DeadlineExceeded] after a call timeout, or an error of the server or a
+// [ErrClosed], [context.DeadlineExceeded] after a call timeout, or an error of the server or a
 // middleware. With an error, the result is nil.
 func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any) (*mcp.CallToolResult, error) {
 	start := time.Now()
@@ -88,6 +88,9 @@ func (s *partition) appMayUse(t *BridgeTool) bool {
 // appTool returns the tool of that own name if an app of the server may call it.
 func (s *Session) appTool(server, own string) (*BridgeTool, error) {
 	v := s.view()
+	if v.ended {
+		return nil, prefixed(ErrClosed, "")
+	}
 	for _, t := range s.toolsOfServer(v, server) {
 		switch {
 		case t.def.Own != own || !t.def.Apps.app:

@@ -23,18 +23,16 @@ import (
 
 // A secretTool is for apps only. Its name and its description have a word that no other tool
 // has, and it counts its calls.
-func secretTool(calls *atomic.Int32, meta string) mcpserver.ServerTool {
-	t := mcpserver.ServerTool{
+func secretTool(t *testing.T, calls *atomic.Int32, meta string) mcpserver.ServerTool {
+	tool := mcpserver.ServerTool{
 		Tool: mcp.NewTool("zanzibar", mcp.WithDescription("Zanzibar polls"), mcp.WithString("s", mcp.Required())),
 		Handler: func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			calls.Add(1)
 			return mcp.NewToolResultText("polled " + r.GetString("s", "")), nil
 		},
 	}
-	if err := json.Unmarshal([]byte(meta), &t.Tool.Meta); err != nil {
-		panic(err)
-	}
-	return t
+	require.NoError(t, json.Unmarshal([]byte(meta), &tool.Tool.Meta))
+	return tool
 }
 
 const appOnly = `{"ui":{"visibility":["app"],"resourceUri":"ui://s/page"},"anthropic/alwaysLoad":true}`
@@ -108,7 +106,7 @@ func TestSpecH5ModelHasNoAppTool(t *testing.T) {
 		for _, trust := range []TrustPolicy{TrustOff, TrustQuarantine, TrustApprove} {
 			for name, way := range ways {
 				var calls atomic.Int32
-				server := mcptest.Server("s", slices.Concat([]mcpserver.ServerTool{pageTool(), secretTool(&calls, appOnly)}, mcptest.Chores("s", 50))...)
+				server := mcptest.Server("s", slices.Concat([]mcpserver.ServerTool{pageTool(), secretTool(t, &calls, appOnly)}, mcptest.Chores("s", 50))...)
 				reg := NewRegistry()
 				opts := &Options{
 					Servers: []ServerConfig{{Name: "s", InProcess: server}, inProcess("t", 3)}, Trust: trust, Registry: reg,
@@ -151,7 +149,7 @@ func textOfTools(tools []Tool) (list []string) {
 func TestParseAppMeta(t *testing.T) {
 	t.Parallel()
 	for meta, want := range map[string]appMeta{
-		``: forBoth, `null`: forBoth, `{}`: forBoth, `{"ui":null}`: forBoth, `{"ui":{}}`: forBoth, `{"ui":[]}`: forBoth, `{"ui":{"visibility":null}}`: forBoth,
+		``: forBoth, `null`: forBoth, `{}`: forBoth, `{"ui":null}`: forBoth, `{"ui":{}}`: forBoth, `{"ui":{"visibility":null}}`: forBoth,
 		`{"ui":{"visibility":["model","app"]}}`: forBoth, `{"ui":{"visibility":["app"]}}`: {app: true}, `{"ui":{"visibility":["model"]}}`: {model: true},
 		`{"ui":{"visibility":[]}}`: {}, `{"ui":{"visibility":["Model","APP","x"]}}`: {}, `{"UI":{"Visibility":["app"]}}`: {app: true},
 		`{"\u0075i":{"\u0076isibility":["\u0061pp"]}}`:                  {app: true},
@@ -164,6 +162,10 @@ func TestParseAppMeta(t *testing.T) {
 		assert.Equal(t, want, got, meta)
 	}
 	for meta, want := range map[string]string{
+		`{"ui":[{"visibility":["app"]}]}`:                      `its _meta.ui is not an object`,
+		`{"ui":"{\"visibility\":[\"app\"]}"}`:                  `its _meta.ui is not an object`,
+		`{"ui":false}`:                                         `its _meta.ui is not an object`,
+		`{"ui":{"visibility":{"app":true}}}`:                   `its _meta.ui.visibility is not a list of "model" and "app"`,
 		`{"ui":{"visibility":"app"}}`:                          `its _meta.ui.visibility is not a list of "model" and "app"`,
 		`{"ui":{"visibility":["app",1]}}`:                      `its _meta.ui.visibility is not a list`,
 		`{"ui":{"visibility":["app"],"Visibility":["model"]}}`: `its _meta has the member "visibility" more than once`,
@@ -186,7 +188,7 @@ func TestSpecH5CallFromApp(t *testing.T) {
 	var seen []string
 	var events []Event
 	m, _ := newTestManager(t, &Options{
-		Servers: []ServerConfig{serving("s", pageTool(), secretTool(&calls, appOnly), forModel), inProcess("t", 1)},
+		Servers: []ServerConfig{serving("s", pageTool(), secretTool(t, &calls, appOnly), forModel), inProcess("t", 1)},
 		Middleware: []Middleware{func(next Handler) Handler {
 			return func(ctx context.Context, c ToolCall) (*mcp.CallToolResult, error) {
 				seen = append(seen, fmt.Sprint(c.Tool.OriginalName(), c.FromApp))
@@ -254,12 +256,12 @@ func TestSpecH5VisibilityIsTrusted(t *testing.T) {
 		{TrustQuarantine, appOnly, both, ErrQuarantined, ErrQuarantined},
 		{TrustQuarantine, both, `{"ui":{"resourceUri":"ui://s/other"}}`, ErrQuarantined, ErrQuarantined},
 	} {
-		server := mcptest.Server("s", secretTool(&calls, c.first))
+		server := mcptest.Server("s", secretTool(t, &calls, c.first))
 		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "s", InProcess: server}}, Trust: c.trust, TrustStore: new(mcptest.Store)})
 		s := m.NewSession(nil)
 		turnOf(t, s, provider.Anthropic, "claude-opus-5-5")
 		old := s.AppTools("s")[0]
-		server.SetTools(secretTool(&calls, c.then))
+		server.SetTools(secretTool(t, &calls, c.then))
 		soon(t, func() bool {
 			return len(changedTools(m)) == 1 || len(s.AppTools("s")) == 1 && s.AppTools("s")[0].def != old.def
 		})
@@ -296,11 +298,11 @@ func TestSpecH5ForgedState(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	store := new(mcptest.Store)
-	shown, _ := newTestManager(t, &Options{Servers: []ServerConfig{serving("s", secretTool(&calls, `{}`))}, TrustStore: store, Trust: TrustWarn})
+	shown, _ := newTestManager(t, &Options{Servers: []ServerConfig{serving("s", secretTool(t, &calls, `{}`))}, TrustStore: store, Trust: TrustWarn})
 	s := shown.NewSession(nil)
 	turnOf(t, s, provider.Anthropic, "claude-opus-5-5")
 	state := strings.Replace(string(s.Save()), `\"_meta\":{}`, `\"_meta\":`+strings.ReplaceAll(appOnly, `"`, `\"`), 1)
-	for _, servers := range [][]ServerConfig{nil, {serving("s", secretTool(&calls, appOnly))}} {
+	for _, servers := range [][]ServerConfig{nil, {serving("s", secretTool(t, &calls, appOnly))}} {
 		m, _ := newTestManager(t, &Options{Servers: servers, TrustStore: store, Trust: TrustWarn})
 		restored, changed, err := m.RestoreSession(json.RawMessage(state), nil)
 		require.NoError(t, err)
@@ -310,6 +312,34 @@ func TestSpecH5ForgedState(t *testing.T) {
 		assert.Error(t, err)
 	}
 	assert.Zero(t, calls.Load())
+}
+
+// A call after the end says so, of the model's and of an app's, of the session's, the user's
+// and the Manager's.
+func TestCallsAfterClose(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("shop", 1)}})
+	u, err := m.NewUser("ann", nil)
+	require.NoError(t, err)
+	own, closed, open := u.NewSession(nil), m.NewSession(nil), m.NewSession(nil)
+	ended := func(s *Session) {
+		for _, name := range []string{"mcp_shop__tool_000", "none", SearchToolName, CallToolName} {
+			r, err := s.Call(t.Context(), name, nil)
+			assert.ErrorIs(t, err, ErrClosed, name)
+			assert.NotErrorIs(t, err, ErrUnknownTool, name)
+			assert.True(t, r.IsError)
+		}
+		_, err := s.CallFromApp(t.Context(), "shop", "tool_000", nil)
+		assert.ErrorIs(t, err, ErrClosed)
+	}
+	closed.Close()
+	ended(closed)
+	require.NoError(t, u.Close())
+	ended(own)
+	_, err = open.CallFromApp(t.Context(), "shop", "tool_000", nil)
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	ended(open)
 }
 
 // Whatever a server says in _meta, a tool is either in reach of the model, or not: and if what
@@ -405,7 +435,7 @@ func TestExtensions(t *testing.T) {
 // The pages of a user's server that has not listed its tools yet don't call the system's.
 func TestSpecH5AppOfAUsersServerThatStarts(t *testing.T) {
 	var system, own atomic.Int32
-	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{serving("s", secretTool(&system, appOnly))}})
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{serving("s", secretTool(t, &system, appOnly))}})
 	release := make(chan struct{})
 	hooks := &mcpserver.Hooks{}
 	hooks.AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
@@ -415,7 +445,7 @@ func TestSpecH5AppOfAUsersServerThatStarts(t *testing.T) {
 		}
 	})
 	slow := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-	slow.AddTools(secretTool(&own, appOnly))
+	slow.AddTools(secretTool(t, &own, appOnly))
 	u, err := m.NewUser("ann", &UserOptions{Servers: []ServerConfig{{Name: "s", InProcess: slow}}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

@@ -91,17 +91,17 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 		if c == nil {
 			continue
 		}
-		kept := public
-		if c.Config == cacheKey(&src.cfg, m.opts.Extensions, credentials) {
+		kept, own := public, cacheKey(&src.cfg, m.opts.Extensions, credentials)
+		if c.Config == own {
 			kept = credentials
 		}
-		if c.Config == "" || c.Config != cacheKey(&src.cfg, m.opts.Extensions, kept) {
+		if c.Config == "" || kept == public && c.Config != cacheKey(&src.cfg, m.opts.Extensions, public) {
 			continue
 		}
 		if src.server.ListAgain() {
 			continue // what it lists counts
 		}
-		list, ok := m.fromCache(src, c)
+		list, ok := m.fromCache(src, c, own)
 		if !ok {
 			continue // we start the server and list its tools instead
 		}
@@ -159,8 +159,8 @@ func (m *Manager) refreshCache() error {
 }
 
 // fromCache returns what the cache has of src, if it can be used. A call of one of the tools
-// starts the server.
-func (m *Manager) fromCache(src *source, c *cache.Server) (list received, ok bool) {
+// starts the server. own is the key for the credentials of src.
+func (m *Manager) fromCache(src *source, c *cache.Server, own string) (list received, ok bool) {
 	all := resources.Listed(c.Lists, cache.Tools)
 	ctx := context.Background()
 	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
@@ -171,7 +171,7 @@ func (m *Manager) fromCache(src *source, c *cache.Server) (list received, ok boo
 	m.bindCalls(src, defs)
 	list = received{defs: defs, resources: others}
 	// Nothing says whose instructions are: they are for the same credentials only.
-	if said := c.Lists[cache.Instructions]; len(said) == 2 && said[1] == cacheKey(&src.cfg, m.opts.Extensions, credentials) {
+	if said := c.Lists[cache.Instructions]; len(said) == 2 && said[1] == own {
 		list.instructions = src.readInstructions(said[0])
 	}
 	return list, m.weigh(m.life, defs) == nil

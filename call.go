@@ -64,7 +64,7 @@ type Middleware func(next Handler) Handler
 // result is the tool's and the error is nil, even if the tool itself failed.
 // Otherwise the result explains the failure to the model, and the error explains
 // it to the host. The error may wrap [ErrUnknownTool], [ErrNotPermitted],
-// [ErrBadArguments], [ErrQuarantined], [ErrChanged], [ErrServerDown],
+// [ErrBadArguments], [ErrQuarantined], [ErrChanged], [ErrServerDown], [ErrClosed],
 // [context.DeadlineExceeded] after a call timeout, or an error of the server or a
 // middleware.
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
@@ -154,6 +154,9 @@ func (s *Session) refusalFor(v *view, name string, err error) string {
 
 // toolToCall returns the tool with that name if the session may call it.
 func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
+	if v.ended {
+		return nil, prefixed(ErrClosed, "")
+	}
 	t, _ := v.lookup(name)
 	kept := v.kept[name]
 	if kept != nil { // another tool of this name is not what the model means

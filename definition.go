@@ -194,11 +194,14 @@ var forBoth = appMeta{model: true, app: true} // by default
 const maxPage = 1000
 
 // parseAppMeta reads "ui" in the _meta of a tool. It fails if who may call the tool can't be
-// told: if what says so is there twice or is not a list of names.
+// told: if what says so is there twice, or is not a list of names in an object.
 func parseAppMeta(meta json.RawMessage) (appMeta, error) {
 	of := forBoth
 	values, twice := text.Fields(meta, "ui", "ui/resourceUri") // the second was its place before
 	ui, page := values[0], values[1]
+	if !text.IsNull(ui) && ui[0] != '{' {
+		return of, errors.New("its _meta.ui is not an object")
+	}
 	values, twiceWithin := text.Fields(ui, "visibility", "resourceUri")
 	if twice = cmp.Or(twice, twiceWithin); twice != "" {
 		return of, fmt.Errorf("its _meta has the member %q more than once", twice)

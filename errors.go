@@ -79,7 +79,7 @@ func (e *AuthorizationError) Unwrap() error { return ErrAuthorizationRequired }
 
 // The reasons why a Manager refuses a change.
 var (
-	// ErrClosed means that the Manager was closed.
+	// ErrClosed means that the Manager, the User or the session was closed.
 	ErrClosed = upstream.ErrClosed
 
 	// ErrDuplicate means that a server, user, tool or skill has that name already.

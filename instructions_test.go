@@ -79,7 +79,7 @@ func TestSpecH6InstructionsAreShown(t *testing.T) {
 		assert.Empty(t, m.Servers()[1].Instructions)
 		for _, query := range []string{"select:ledger", " Ledger ", "SELECT: `LEDGER`"} {
 			answer := searchFor(t, s, query)
-			assert.Equal(t, []namedServer{{"ledger", whole}}, answer.Servers, query)
+			assert.Equal(t, []namedServer{{Name: "ledger", Instructions: whole}}, answer.Servers, query)
 			assert.Contains(t, answer.Message, textInstructions, query)
 			assert.Equal(t, query != " Ledger ", answer.Count == 0, query)
 		}
@@ -358,6 +358,34 @@ func TestSpecH6InstructionsAreCached(t *testing.T) {
 	require.NoError(t, check(other))
 }
 
+// A replica that leaves instructions out keeps them in the cache for those that don't.
+func TestNoInstructionsInASharedCache(t *testing.T) {
+	t.Parallel()
+	url := serveHTTP(t, mcpserver.NewStreamableHTTPServer(saying("git", "Keeps history.", 3).InProcess.(*mcpserver.MCPServer)), "127.0.0.1:0")
+	cache, trusted := new(mcptest.Store), new(mcptest.Store)
+	start := func(policy TrustPolicy, without bool) *Manager {
+		m, _ := newTestManager(t, &Options{Cache: cache, TrustStore: trusted, Trust: policy, Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "git", URL: url, NoInstructions: without}}})
+		return m
+	}
+	require.NoError(t, start(TrustQuarantine, false).Close())
+	m := start(TrustQuarantine, true)
+	assert.Equal(t, StateCached, m.Servers()[0].State)
+	assert.Empty(t, m.Servers()[0].Instructions)
+	assert.Empty(t, m.Problems())
+	require.NoError(t, m.Preload(t.Context(), "*git*"))
+	assert.Equal(t, StateReady, m.Servers()[0].State)
+	s := m.NewSession(nil)
+	assert.NotContains(t, s.SearchSection(), "history")
+	assert.Empty(t, s.Search("history", 5))
+	require.NoError(t, check(m, s))
+	require.NoError(t, m.Close())
+
+	m = start(TrustQuarantine, false)
+	assert.Equal(t, StateCached, m.Servers()[0].State)
+	assert.Contains(t, m.NewSession(nil).SearchSection(), "- git: Keeps history.\n")
+	require.NoError(t, check(m))
+}
+
 // The instructions of a user's server are for the user's sessions only.
 func TestSpecH6InstructionsOfUsers(t *testing.T) {
 	t.Parallel()
@@ -373,6 +401,31 @@ func TestSpecH6InstructionsOfUsers(t *testing.T) {
 	assert.Empty(t, searchFor(t, m.NewSession(nil), "select:mail").Servers)
 	assert.Equal(t, "Sorts letters.", u.Servers()[0].Instructions)
 	require.NoError(t, check(m, s))
+}
+
+// A user's server with the name of one of the system's is told apart from it.
+func TestInstructionsOfTwoServersOfOneName(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{saying("git", "Keeps history.", 5), saying("mute", "", 5)}})
+	u, err := m.NewUser("ann", &UserOptions{Servers: []ServerConfig{saying("git", "Sorts letters.", 3), saying("mute", "Counts.", 3), saying("mail", "Sends.", 3)}})
+	require.NoError(t, err)
+	require.NoError(t, u.Start(t.Context()))
+	s := u.NewSession(nil)
+	const want = "\n- git: Keeps history.\n- git (the user's own): Sorts letters.\n- mute (the user's own): Counts.\n- mail: Sends.\n"
+	section := s.SearchSection()
+	assert.True(t, strings.HasSuffix(section, want), section)
+	assert.Equal(t, []namedServer{{Name: "git", Instructions: "Keeps history."}, {"git", "user", "Sorts letters."}}, searchFor(t, s, "select:git").Servers)
+	assert.Equal(t, []namedServer{{"mute", "user", "Counts."}}, searchFor(t, s, "select:mute").Servers)
+	assert.Equal(t, []namedServer{{Name: "mail", Instructions: "Sends."}}, searchFor(t, s, "select:mail").Servers)
+	restored, _, err := u.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, section, restored.SearchSection())
+
+	only := u.NewSession(&SessionOptions{Access: Access{Allow: []string{"mcp_git__tool_002"}}})
+	assert.Contains(t, only.SearchSection(), "- git: Sorts letters.\n", "the session sees no other")
+	assert.Equal(t, []namedServer{{Name: "git", Instructions: "Sorts letters."}}, searchFor(t, only, "select:git").Servers)
+	assert.Contains(t, m.NewSession(nil).SearchSection(), "- git: Keeps history.\n")
+	require.NoError(t, check(m, s, restored, only))
 }
 
 // A whoWeb is an HTTP server of 2026-07-28 whose instructions name the credentials. extra goes

@@ -252,6 +252,9 @@ func (v *view) searchableServers(known map[string]bool) *mentions {
 			line.About = subject.String()
 			if i, ok := at[line.Server]; ok {
 				o[i].Tools, o[i].About = o[i].Tools+line.Tools, line.About
+				if c.owner.user != "" {
+					o[i].Own = line.Gist
+				}
 				continue
 			}
 			at[line.Server] = len(o)

@@ -324,7 +324,7 @@ func TestClosedManager(t *testing.T) {
 		assert.Empty(t, s.Tools())
 		assert.Empty(t, s.PromptSections(PromptFull))
 		_, err := s.Call(t.Context(), "mcp_a__tool_000", nil)
-		assert.ErrorIs(t, err, ErrUnknownTool)
+		assert.ErrorIs(t, err, ErrClosed)
 	}
 	_, err := old.Call(t.Context(), json.RawMessage(`{}`))
 	assert.ErrorIs(t, err, ErrServerDown)

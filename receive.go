@@ -112,10 +112,11 @@ func (src *source) idleEntries(defs []*definition, others []*resources.Definitio
 }
 
 // readInstructions returns what is kept of the instructions that the server gave: "" if
-// nothing of them could be read.
+// nothing of them could be read. [ServerConfig.NoInstructions] only keeps them from being
+// shown, since others may share the cache.
 func (src *source) readInstructions(given string) string {
 	kept := src.hide(errors.New(text.Cut(given, maxInstructions))).Error() // a server may repeat its secrets
-	if src.cfg.NoInstructions || text.Lines(kept) == "" {
+	if text.Lines(kept) == "" {
 		return ""
 	}
 	return kept

@@ -652,7 +652,7 @@ func TestSaveOfAClosedSession(t *testing.T) {
 	assert.Nil(t, s.Compact())
 	assert.NotContains(t, string(s.Save()), "mcp_a__")
 	_, err := s.Call(t.Context(), "mcp_a__tool_000", nil)
-	assert.ErrorIs(t, err, ErrUnknownTool)
+	assert.ErrorIs(t, err, ErrClosed)
 }
 
 // A Compact that drops nothing sends no event.

@@ -47,10 +47,12 @@ func (m *Manager) review(src *source) {
 // holds mu.
 func (m *Manager) reviewInstructions(src *source) {
 	var listed []*trust.Definition
-	if src.instructed != "" {
+	if src.instructed != "" && !src.cfg.NoInstructions {
 		listed = append(listed, trustedInstructions(src.instructed))
 	}
-	src.instructions = src.instructed
+	if src.instructions = ""; listed != nil {
+		src.instructions = src.instructed
+	}
 	if listed == nil && m.opts.Trust != TrustApprove { // under which later ones are not the first
 		return
 	}

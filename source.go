@@ -41,7 +41,7 @@ type source struct {
 	// What catalogs take of these.
 	defs         []*definition      // the tools that are not in quarantine; without a connection, all tools
 	entries      []*resources.Entry // those of resources, some of them in quarantine
-	instructions string             // those that it gave, or "" while they are held back
+	instructions string             // those that it gave, or "" if they are held back or left out
 	changed      []*ChangedError    // what has changed
 	problems     []error
 }

@@ -327,7 +327,7 @@ func TestUserToolsFollowTheSystem(t *testing.T) {
 	assert.Empty(t, own.List())
 	assert.Empty(t, m.users)
 	_, err := s.Call(t.Context(), "mcp_own__errand_00", nil)
-	assert.ErrorIs(t, err, ErrUnknownTool)
+	assert.ErrorIs(t, err, ErrClosed)
 }
 
 // Only its user's Manager can restore a saved session.

@@ -100,9 +100,10 @@ type Options struct {
 	// minute. It defaults to [DefaultMaxPerCall].
 	MaxPerCall int
 
-	// MaxAtOnce is how many questions of one server may wait for an answer. Those
-	// whose hook ignores the end of its context count until it returns. It defaults
-	// to [DefaultMaxAtOnce].
+	// MaxAtOnce is how many questions of one server may wait for an answer of one
+	// user: see [Asker]. The sessions of the system count together. Questions whose hook
+	// ignores the end of its context count until it returns. It defaults to
+	// [DefaultMaxAtOnce].
 	MaxAtOnce int
 
 	// SampleTools tells servers that Sample heeds the tools in its params. Otherwise a

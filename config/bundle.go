@@ -27,7 +27,17 @@ type launch struct {
 	Args      []string          `json:"args"`
 	Env       map[string]string `json:"env"`
 	Platforms map[string]launch `json:"platform_overrides,omitempty"`
-	Disabled  json.RawMessage   `json:"disabled,omitempty"`
+	switched
+}
+
+// A switched is what switches a bundle's server or tools off, and where it runs. These keys
+// are read as in other files.
+type switched struct {
+	Disabled      json.RawMessage `json:"disabled,omitempty"`
+	Enabled       json.RawMessage `json:"enabled,omitempty"`
+	DisabledTools json.RawMessage `json:"disabledTools,omitempty"`
+	EnabledTools  json.RawMessage `json:"enabledTools,omitempty"`
+	Cwd           json.RawMessage `json:"cwd,omitempty"`
 }
 
 // A setting is what a bundle's user may say.
@@ -87,12 +97,17 @@ func readBundle(top object) (object, error) {
 // here returns l as it is on this platform.
 func (l launch) here() launch {
 	own := l.Platforms[strings.Replace(runtime.GOOS, "windows", "win32", 1)]
-	here := launch{Command: cmp.Or(own.Command, l.Command), Args: l.Args, Env: make(map[string]string), Disabled: l.Disabled}
+	here := launch{Command: cmp.Or(own.Command, l.Command), Args: l.Args, Env: make(map[string]string), switched: l.switched}
 	if own.Args != nil {
 		here.Args = own.Args
 	}
-	if own.Disabled != nil {
-		here.Disabled = own.Disabled
+	for _, of := range [...]struct{ here, own *json.RawMessage }{
+		{&here.Disabled, &own.Disabled}, {&here.Enabled, &own.Enabled}, {&here.DisabledTools, &own.DisabledTools},
+		{&here.EnabledTools, &own.EnabledTools}, {&here.Cwd, &own.Cwd},
+	} {
+		if *of.own != nil {
+			*of.here = *of.own
+		}
 	}
 	maps.Copy(here.Env, l.Env)
 	maps.Copy(here.Env, own.Env)

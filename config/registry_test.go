@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -224,5 +225,27 @@ func TestDisabledBundlesAndPublishedServers(t *testing.T) {
 			require.NoError(t, s.err)
 			assert.Equal(t, disabled, s.Disabled, data)
 		}
+	}
+}
+
+// What switches a bundle's server or tools off is obeyed.
+func TestSwitchesOfBundles(t *testing.T) {
+	read := func(keys string) ([]Server, error) {
+		file, err := Parse([]byte(`{"name": "b", "server": {"mcp_config": {"command": "x", `+keys+`}}}`), "manifest.json", nil)
+		if err != nil {
+			return nil, err
+		}
+		return file.Servers, nil
+	}
+	list, err := read(`"disabledTools": ["rm"], "cwd": "/srv"`)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	assert.Equal(t, "/srv", list[0].Dir)
+	assert.NotEmpty(t, list[0].Tools.Deny)
+	for _, keys := range []string{`"enabled": false`, `"platform_overrides": {"` + strings.Replace(runtime.GOOS, "windows", "win32", 1) + `": {"enabled": false}}`} {
+		list, err = read(keys)
+		require.NoError(t, err)
+		require.Len(t, list, 1, keys)
+		assert.True(t, list[0].Disabled, keys)
 	}
 }

@@ -35,8 +35,8 @@ type Config struct {
 // connects. The zero value has none.
 type Counter struct {
 	mu      sync.Mutex
-	waiting int    // hooks that run
-	loose   window // questions that no call is known to have caused
+	waiting map[string]int // hooks that run, by the user for whom
+	loose   window         // questions that no call is known to have caused
 }
 
 // A Caller is who makes calls: a session. A nil Caller calls only servers that
@@ -296,18 +296,24 @@ func (b *Broker) admit(ctx context.Context) (question, error) {
 	if asked >= b.cfg.MaxPerCall {
 		return q, fmt.Errorf("there are more questions than the limit of %d for a call", b.cfg.MaxPerCall)
 	}
-	if tally.waiting >= b.cfg.MaxAtOnce {
+	if tally.waiting[q.from.User] >= b.cfg.MaxAtOnce {
 		return q, fmt.Errorf("there are more questions at once than the limit of %d", b.cfg.MaxAtOnce)
 	}
-	tally.waiting++
+	if tally.waiting == nil {
+		tally.waiting = make(map[string]int)
+	}
+	tally.waiting[q.from.User]++
 	return q, nil
 }
 
-func (b *Broker) leave() {
+// leave ends a question for that user.
+func (b *Broker) leave(user string) {
 	tally := b.cfg.Counter
 	tally.mu.Lock()
 	defer tally.mu.Unlock()
-	tally.waiting--
+	if tally.waiting[user]--; tally.waiting[user] == 0 {
+		delete(tally.waiting, user)
+	}
 }
 
 // A window counts what happens within a minute.
@@ -336,7 +342,7 @@ func consult[T any](b *Broker, ctx context.Context, what string, choose func(ask
 	}
 	hook := choose(q.hooks)
 	if hook == nil {
-		b.leave()
+		b.leave(q.from.User)
 		return answer, errNobody
 	}
 	asking, cancel := b.during(ctx, q)
@@ -348,7 +354,7 @@ func consult[T any](b *Broker, ctx context.Context, what string, choose func(ask
 		defer hostcode.Hold(c.ctx)()
 	}
 	answer, err = hostcode.Detached(asking, "ask.Hooks."+what, func() (T, error) {
-		defer b.leave()
+		defer b.leave(q.from.User)
 		return hook(asking, q.from)
 	})
 	if err == nil || errors.Is(err, ask.ErrDeclined) {

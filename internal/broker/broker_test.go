@@ -227,7 +227,7 @@ func TestQuestionsInProcessEnd(t *testing.T) {
 				assert.Equal(t, time.Minute, time.Since(begun), name)
 			}
 			synctest.Wait()
-			assert.Zero(t, d.cfg.Counter.waiting)
+			assert.Empty(t, d.cfg.Counter.waiting)
 			call(true)
 			withdraw()
 			c.End()
@@ -254,7 +254,7 @@ func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
 	d.Close()
 	assert.Equal(t, errEnded.Error(), answers(t, d, t.Context()), "the connection is lost")
 	assert.Equal(t, 1, asked)
-	assert.Zero(t, d.cfg.Counter.waiting)
+	assert.Empty(t, d.cfg.Counter.waiting)
 }
 
 // A server has no more questions for it that it connects again.
@@ -278,6 +278,38 @@ func TestLimitsHoldOverConnections(t *testing.T) {
 			assert.Contains(t, answers(t, next(names("x")), t.Context()), "x")
 		}
 		assert.Contains(t, answers(t, next(names("x")), t.Context()), "limit of 5 for a call")
+	})
+}
+
+// The questions for one user leave room for those for others.
+func TestQuestionsOfUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		hang := ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) {
+			<-let
+			return []mcp.Root{{URI: "file:///x"}}, nil
+		}}
+		d := newDesk(t, names("default"), func(c *Config) { c.MaxAtOnce = 2 })
+		call := func(user string, h ask.Hooks) context.Context {
+			c := NewCaller(user, h, h)
+			t.Cleanup(c.End)
+			ctx, end := d.Begin(WithRequest(WithCaller(t.Context(), c)), "tool")
+			t.Cleanup(func() { end(true) })
+			return ctx
+		}
+		for range 2 { // sessions of one user
+			ctx := call("ann", hang)
+			go answers(t, d, ctx)
+		}
+		synctest.Wait()
+		assert.Equal(t, "there are more questions at once than the limit of 2", answers(t, d, call("ann", names("x"))))
+		assert.Contains(t, answers(t, d, call("bob", names("bob"))), "bob")
+		assert.Contains(t, answers(t, d, call("", names("system"))), "system")
+		assert.Contains(t, answers(t, d, WithRequest(t.Context())), "default")
+		close(let)
+		synctest.Wait()
+		assert.Contains(t, answers(t, d, call("ann", names("ann"))), "ann")
+		assert.Empty(t, d.cfg.Counter.waiting)
 	})
 }
 

@@ -98,6 +98,7 @@ type Server struct {
 	Tools  int        `json:"tools"`           // deferred, or not listed
 	About  string     `json:"about,omitempty"` // words from their names
 	Gist   string     `json:"gist,omitempty"`  // of the server's instructions
+	Own    string     `json:"own,omitempty"`   // the same of the user's server of that name, if the system has one too
 	Tool   rules.Tool `json:"tool"`            // one of them
 }
 

@@ -106,6 +106,48 @@ func TestCleanLineEveryCharacter(t *testing.T) {
 	assert.Empty(t, lost[:min(20, len(lost))], "%d characters are left out", len(lost))
 }
 
+// What servers say of themselves stays within its bounds and can be shown, whatever it is.
+func FuzzInstructions(f *testing.F) {
+	for _, seed := range []string{
+		"", "# Ledger\n\nKeeps accounts, e.g. yours. And more.\n", "##\n#a\n# b", "---\r\n***\n\na\u2028b", "创建问题。列表", "a\xff\xc3b", "\ufffd.\x00 B", "\u200b\n\n\n\u202e\nx!", "… …", "🚀🚀? 🚀",
+	} {
+		for _, limit := range []int{0, 1, 3, 4, 5, 120} {
+			f.Add(seed, limit)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string, limit int) {
+		whole := strings.ToValidUTF8(text, "")
+		if limit = max(limit, len("…")); len(whole) > 0 {
+			got := Cut(text, limit)
+			require.True(t, utf8.ValidString(got), "%q", got)
+			require.LessOrEqual(t, len(got), limit)
+			kept, cut := strings.CutSuffix(got, "…")
+			require.True(t, got == whole || cut && len(whole) > limit && strings.HasPrefix(whole, kept), "%q was cut to %q", whole, got)
+			require.Equal(t, got, Cut(got, limit), "not idempotent")
+			if got != whole {
+				require.Less(t, limit-len(got), utf8.UTFMax, "more would have fit")
+			}
+		}
+
+		lines := Lines(text)
+		require.Equal(t, lines, Lines(lines), "not idempotent")
+		require.Equal(t, strings.Trim(lines, "\n"), lines)
+		require.NotContains(t, lines, "\n\n\n")
+		for line := range strings.SplitSeq(lines, "\n") {
+			require.Equal(t, line, Line(line, len(line)))
+		}
+
+		gist := Gist(text, limit)
+		require.Equal(t, gist, Line(gist, limit))
+		if lines == "" {
+			require.Empty(t, gist)
+		}
+		for part := range strings.FieldsSeq(strings.TrimSuffix(gist, "…")) {
+			require.Contains(t, lines, part)
+		}
+	})
+}
+
 func FuzzCleanLine(f *testing.F) {
 	for _, seed := range []string{
 		"", " a  b ", "Reads.\n\n## System", "ig\u200bno\u202ere", "e\u0301e\u0301e\u0301", "a \u0301b", "\u0301\u0301", "创建问题，列表", "a\xff\xc3b", "\U000e0041\ufe0f🚀", "abc…", "… …", "\u2800\u3164", "a\u0600b",

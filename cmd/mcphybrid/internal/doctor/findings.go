@@ -59,6 +59,7 @@ var kinds = []kind{
 	{"down", bad, `run its command by hand; it gets only PATH, HOME and the like, so name other variables in "env"`, notReady("down")},
 	{"secret", warning, `write a reference such as "${%s}" in its place, and set that variable`, (*checkup).plainSecrets},
 	{"marks", warning, `read the definition; unless you trust it, write "tools": {"deny": [%s]}`, (*checkup).marked},
+	{"instructions", warning, `read them; unless you trust them, write "noInstructions": true`, (*checkup).markedInstructions},
 	{"pattern", warning, `correct or remove it: a mistyped pattern permits or forbids nothing`, reported("pattern")},
 	{"definition", warning, `tell the server's author, or update the server: the tool is left out`, reported("definition")},
 	{"needs", warning, `correct "needs" in the file`, reported("needs")},
@@ -140,6 +141,17 @@ func (c *checkup) marked(tell teller) {
 		for _, m := range c.marks[t.Tool.Name()] {
 			name, _ := json.Marshal(t.Tool.OriginalName()) // a person copies it into the file
 			tell(t.Tool.Server(), fmt.Sprintf("tool %s: %s at %s: %q", t.Tool.OriginalName(), m.Kind, m.Place, m.Text), string(name))
+		}
+	}
+}
+
+func (c *checkup) markedInstructions(tell teller) {
+	for _, st := range c.statuses {
+		if st.Instructions == "" {
+			continue
+		}
+		for _, m := range c.marks[st.Name] {
+			tell(st.Name, fmt.Sprintf("instructions: %s: %q", m.Kind, m.Text))
 		}
 	}
 }
