@@ -80,11 +80,8 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		if err != nil {
 			return nil, err
 		}
-		if c.broker != nil {
-			//lint:ignore SA1019 some servers before 2026-07-28 ask only there
-			options = append(options, transport.WithContinuousListening())
-		}
-		t, err := transport.NewStreamableHTTP(cfg.URL, options...)
+		//lint:ignore SA1019 servers before 2026-07-28 announce changes there, and some ask only there
+		t, err := transport.NewStreamableHTTP(cfg.URL, append(options, transport.WithContinuousListening())...)
 		if err != nil {
 			return nil, err
 		}
