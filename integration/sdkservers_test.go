@@ -17,7 +17,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -32,25 +31,25 @@ const soon = 30 * time.Second
 type learning int
 
 const (
-	polling    learning = iota // it lists again
-	told                       // the server says so; with protocol 2026-07-28 over HTTP, to who subscribes
-	toldAsking                 // the server says so on the stream that is open only if it may ask the user
+	polling learning = iota // it lists again
+	told                    // the server says so; with protocol 2026-07-28, to who subscribes
 )
 
-// The SDKs whose servers are tried. Over standard input and output, a Manager does not
-// subscribe. Of the servers with protocol 2026-07-28, mcp-go's announce all the same.
+// The SDKs whose servers are tried. mcp-go's of v1.1.0 read nothing more over standard input
+// and output once they serve a subscription. They announce changes there without one, too.
 var sdkServers = []struct {
 	name     string
 	make     func(t *testing.T, version string) []string // a command that takes a transport and what to offer
 	learning map[string]learning                         // by transport
 	refuses  bool                                        // the stateless server can refuse to let subscribe
 }{
-	{"go-sdk v1.6.1", oldGoSDK, map[string]learning{"stdio": told, "http": toldAsking, "stateless": polling}, false},
-	{"go-sdk v1.7.0", oldGoSDK, map[string]learning{"stdio": polling, "http": toldAsking, "stateless": told}, true},
-	{"go-sdk v1.8.0", goSDK, map[string]learning{"stdio": polling, "http": toldAsking, "stateless": told}, true},
+	{"go-sdk v1.6.1", oldGoSDK, map[string]learning{"stdio": told, "http": told, "stateless": polling}, false},
+	{"go-sdk v1.7.0", oldGoSDK, map[string]learning{"stdio": told, "http": told, "stateless": told}, true},
+	{"go-sdk v1.8.0", goSDK, map[string]learning{"stdio": told, "http": told, "stateless": told}, true},
+	{"mcp-go v1.1.0", oldMCPGo, map[string]learning{"stdio": told}, false},
 	{"mcp-go v1.2.1", mcpGo, map[string]learning{"stdio": told, "http": told, "stateless": told}, false},
-	{"TypeScript SDK 1.32.2", typeScriptV1, map[string]learning{"stdio": told, "http": toldAsking, "stateless": polling}, false},
-	{"TypeScript SDK 2.4.0", typeScriptV2, map[string]learning{"stdio": polling, "http": told}, false},
+	{"TypeScript SDK 1.32.2", typeScriptV1, map[string]learning{"stdio": told, "http": told, "stateless": polling}, false},
+	{"TypeScript SDK 2.4.0", typeScriptV2, map[string]learning{"stdio": told, "http": told}, false},
 }
 
 func oldGoSDK(t *testing.T, version string) []string {
@@ -59,6 +58,10 @@ func oldGoSDK(t *testing.T, version string) []string {
 
 func goSDK(t *testing.T, version string) []string {
 	return built(t, "gosdk", "github.com/modelcontextprotocol/go-sdk", version)
+}
+
+func oldMCPGo(t *testing.T, version string) []string {
+	return built(t, "mcpgo", "github.com/mark3labs/mcp-go", version, "-modfile", "servers/mcpgo/"+version+".mod")
 }
 
 func mcpGo(t *testing.T, version string) []string {
@@ -125,7 +128,7 @@ func TestSpecH4ServersOfAllSDKs(t *testing.T) {
 			}
 		})
 	}
-	for transport, learns := range map[string]learning{"stdio": told, "http": toldAsking} {
+	for transport, learns := range map[string]learning{"stdio": told, "http": told} {
 		t.Run("server-everything/"+transport, func(t *testing.T) {
 			s := everything()
 			if transport == "http" {
@@ -150,11 +153,8 @@ func TestSpecH4ServersOfAllSDKs(t *testing.T) {
 // again only when it is told.
 func startOfSDK(t *testing.T, s server, learns learning) *mcphybrid.Manager {
 	opts := mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1, Refresh: -1}}
-	switch learns {
-	case polling:
+	if learns == polling {
 		opts.Limits.Refresh = 100 * time.Millisecond
-	case toldAsking:
-		opts.Ask.Hooks = ask.Decline()
 	}
 	mgr := loadManagerThat(t, writeConfig(t, s), opts)
 	require.NoError(t, mgr.Start(t.Context()))

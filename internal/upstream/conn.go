@@ -29,9 +29,12 @@ type conn struct {
 	changed chan struct{}   // capacity 1: the server said that its lists changed
 	tools   toolChanges     // of which the server said so
 	differs chan struct{}   // capacity 1: another process has other lists
+	hears   chan struct{}   // capacity 1: the server acknowledged a subscription
+	ended   chan error      // how the subscription ends that was made before the first listing, or nil
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
 
+	silent   atomic.Bool                         // server/discover got no answer in time
 	changing atomic.Bool                         // requests have headers that are not in the configuration, such as a login's
 	fresh    atomic.Int64                        // how long the lists may be kept, a time.Duration; 0 if the server does not say
 	mirrored atomic.Pointer[map[string]mcp.Tool] // by name: see listing
@@ -47,9 +50,9 @@ type conn struct {
 // command. It does not wait for an answer. The server's questions are counted in
 // asked.
 func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manner) (*conn, error) {
-	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
+	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), hears: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
 	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
-	g := guard{maxMessage: l.MaxMessage, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}}
+	g := guard{maxMessage: l.MaxMessage, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}, silent: &c.silent}
 	answers := answers(c.broker, cfg.Extensions)
 	if how == handshake || cfg.Protocol != "" && !mcp.IsModernProtocol(cfg.Protocol) {
 		//lint:ignore SA1019 for servers that refuse the version they offer
@@ -80,11 +83,8 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		if err != nil {
 			return nil, err
 		}
-		if c.broker != nil {
-			//lint:ignore SA1019 some servers before 2026-07-28 ask only there
-			options = append(options, transport.WithContinuousListening())
-		}
-		t, err := transport.NewStreamableHTTP(cfg.URL, options...)
+		//lint:ignore SA1019 servers before 2026-07-28 announce changes there, and some ask only there
+		t, err := transport.NewStreamableHTTP(cfg.URL, append(options, transport.WithContinuousListening())...)
 		if err != nil {
 			return nil, err
 		}
@@ -101,8 +101,11 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 	}
 	// Handlers run on the goroutine that reads messages: they must not wait for one.
 	c.client.OnNotification(func(n mcp.JSONRPCNotification) {
-		if n.Method == mcp.MethodNotificationToolsListChanged {
+		switch n.Method {
+		case mcp.MethodNotificationToolsListChanged:
 			c.tools.announce()
+		case mcp.MethodNotificationSubscriptionsAcknowledged:
+			tell(c.hears)
 		}
 		switch n.Method {
 		case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged,
@@ -214,26 +217,12 @@ func (c *conn) open(ctx context.Context) error {
 }
 
 // isModernHTTP reports whether the connection uses HTTP and protocol 2026-07-28 or
-// later. Then the client must subscribe to changes, which other servers announce
-// unasked, and send some arguments as headers too.
+// later. Then the client must send some arguments as headers too.
 func (c *conn) isModernHTTP() bool {
 	return c.http && c.isModern()
 }
 
 func (c *conn) isModern() bool { return c.client.ProtocolVersion() >= mcp.ProtocolVersion20260728 }
-
-// changes returns which changes of its lists the server announces to those who subscribe.
-func (c *conn) changes() mcp.SubscriptionFilter {
-	can := c.client.GetServerCapabilities()
-	return mcp.SubscriptionFilter{
-		ToolsListChanged:     can.Tools != nil && can.Tools.ListChanged,
-		ResourcesListChanged: can.Resources != nil && can.Resources.ListChanged,
-		PromptsListChanged:   can.Prompts != nil && can.Prompts.ListChanged,
-	}
-}
-
-// listen subscribes to changes of the lists and returns when the subscription ends.
-func (c *conn) listen(ctx context.Context) error { return c.client.Listen(ctx, c.changes()) }
 
 // mirror returns the headers that a call must have because of its arguments.
 func (c *conn) mirror(tool string, args any) http.Header {

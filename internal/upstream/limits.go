@@ -219,10 +219,14 @@ type limitedHTTP struct {
 	maxMessage  int
 	unsolicited *unsolicited
 	older       bool // for an sseTransport
+	standing    standing
 }
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	failed, _ := r.Context().Value(failureKey{}).(*outcome)
+	if r.Method == http.MethodGet && failed == nil && !t.older {
+		return t.stand(r)
+	}
 	answer := r.Method == http.MethodPost && r.Response == nil && (failed == nil || failed.sent.Swap(true))
 	if answer {
 		failed = nil

@@ -16,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMain(m *testing.M) { mcptest.Main(m, map[string]func(){"host": serveHost}) }
+func TestMain(m *testing.M) {
+	mcptest.Main(m, map[string]func(){"host": serveHost, "subscribed": serveSubscribed})
+}
 
 // A testServer is a Server with its published tools.
 type testServer struct {

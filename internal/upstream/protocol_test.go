@@ -585,6 +585,54 @@ func TestDiscoverOfASlowServer(t *testing.T) {
 	}
 }
 
+// A server that leaves server/discover without an answer is waited for once: later
+// connections begin with initialize, until that fails.
+func TestDiscoverIsWaitedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := both()
+		s.events = false
+		hangs := true
+		web := roundTripper(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			require.NoError(t, err)
+			if hangs && bytes.Contains(body, []byte(`"server/discover"`)) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			return w.Result(), nil
+		})
+		srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: web}}}, Limits{Reconnect: time.Hour})
+		connect := func(takes time.Duration, speaks string) {
+			t.Helper()
+			if c := srv.connection(); c != nil {
+				srv.lose(c, io.EOF)
+			}
+			begun := time.Now()
+			require.NoError(t, srv.Start(t.Context()))
+			assert.Equal(t, takes, time.Since(begun))
+			assert.Equal(t, speaks, srv.connection().client.ProtocolVersion())
+		}
+		connect(10*time.Second, "2025-11-25")
+		connect(0, "2025-11-25")
+		connect(0, "2025-11-25")
+		s.mu.Lock()
+		hangs, s.can = false, "" // it was upgraded
+		s.mu.Unlock()
+		connect(0, "2026-07-28")
+
+		s.mu.Lock()
+		hangs, s.can = true, `{"tools":{}}`
+		s.mu.Unlock()
+		connect(10*time.Second, "2025-11-25")
+		begun := time.Now()
+		require.NoError(t, srv.Restart(t.Context()))
+		assert.Equal(t, 10*time.Second, time.Since(begun), "nothing is remembered")
+	})
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

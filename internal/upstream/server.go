@@ -41,6 +41,7 @@ type Server struct {
 	running sync.WaitGroup // goroutines
 
 	circuit circuit        // of the calls
+	learned learned        // from connections that were made
 	asked   broker.Counter // what the server asks, over all connections
 
 	mu     sync.Mutex
@@ -134,6 +135,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	c, _ := s.conn.Peek()
 	s.mu.Unlock()
+	s.learned.forget()
 	if c != nil {
 		s.lose(c, errRestarted)
 	}
@@ -196,10 +198,22 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	inner, cancel := context.WithTimeout(ctx, s.limits.StartTimeout)
 	defer cancel()
 	how := newest
-	if s.cfg.SSE {
+	switch {
+	case s.cfg.SSE:
 		how = olderHTTP
+	case s.learned.silent.Load():
+		how = handshake
 	}
 	c, err := s.open(inner, how)
+	if how == handshake && err != nil {
+		s.learned.silent.Store(false)
+		if inner.Err() == nil {
+			if c != nil {
+				c.close(0)
+			}
+			c, err = s.open(inner, newest)
+		}
+	}
 	if errors.Is(err, transport.ErrLegacySSEServer) {
 		c.close(0)
 		var again error
@@ -210,6 +224,10 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 		} else {
 			err = fmt.Errorf("%w; and over the older transport: %w", err, again)
 		}
+	}
+	if err == nil && !s.subscribe(inner, c) {
+		c.close(0)
+		c, err = s.open(inner, newest)
 	}
 	if err == nil {
 		err = s.list(inner, c)
@@ -252,6 +270,9 @@ func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
 	c, err := dial(&s.cfg, s.limits, s.secrets, &s.asked, how)
 	if err == nil {
 		err = c.open(ctx)
+	}
+	if err == nil && c.silent.Load() {
+		s.learned.silent.Store(true)
 	}
 	return c, err
 }

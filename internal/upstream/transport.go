@@ -152,6 +152,7 @@ type guard struct {
 	maxMessage    int  // bytes of a result
 	preferEarlier bool // speak a protocol before 2026-07-28 if the server has one: see config.Server.Protocol
 	unsolicited   *unsolicited
+	silent        *atomic.Bool // set when server/discover got no answer in time
 }
 
 type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
@@ -164,6 +165,9 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	g.unsolicited.ask()
 	defer g.unsolicited.answered()
 	response, err := hostcode.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
+	if r.Method == string(mcp.MethodServerDiscover) && errors.Is(err, context.DeadlineExceeded) {
+		g.silent.Store(true)
+	}
 	return g.check(ctx, r, response, err)
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // watch handles the events of a connection until the connection is over.
 func (s *Server) watch(c *conn) {
-	if c.isModernHTTP() && !c.changes().IsEmpty() {
+	if c.isModernHTTP() && !c.changes().IsEmpty() || c.ended != nil {
 		ctx, stop := context.WithCancel(s.life)
 		defer stop()
 		s.running.Go(func() { s.listen(ctx, c) })
@@ -119,27 +117,6 @@ func (p *relistDelay) listed() {
 		most = time.Hour
 	}
 	p.next, p.last = min(max(2*p.next, firstPace), most), time.Now()
-}
-
-// listen subscribes to changes until ctx ends. Proxies end idle streams, so it
-// opens the stream again, at growing intervals unless the stream lasted. The
-// acknowledgement of a new stream triggers a listing, which finds missed changes.
-func (s *Server) listen(ctx context.Context, c *conn) {
-	first := max(s.limits.Reconnect, time.Millisecond)
-	for wait := first; ; wait = min(2*wait, maxBackoff) {
-		begun := time.Now()
-		err := c.listen(ctx)
-		switch {
-		case ctx.Err() != nil || errors.Is(err, mcp.ErrMethodNotFound): // the end, or the server has no subscriptions
-			return
-		case isLost(err):
-			s.lose(c, err)
-			return
-		case time.Since(begun) >= maxBackoff:
-			wait = first
-		}
-		s.pause(c, max(wait, waitOf(err)))
-	}
 }
 
 // coalesce is how long watch waits for more changes after the first. Servers

@@ -1,0 +1,90 @@
+package upstream
+
+import (
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// A standing is the stream that is no answer to a request. A server before protocol
+// 2026-07-28 announces changes there, and may ask. mcp-go opens it after each end, a second
+// later, for ever, and logs each failure as an error. Its methods are called by mcp-go's one
+// goroutine for the stream.
+type standing struct {
+	reopened func() // is called when there is a stream again: changes may have been missed
+	opened   bool   // there was one
+	tried    time.Time
+	wait     time.Duration // before the next try, unless the last one was maxBackoff ago
+}
+
+// again waits until it is time for the next try.
+func (s *standing) again(ctx context.Context) error {
+	switch {
+	case s.tried.IsZero():
+	case time.Since(s.tried) >= maxBackoff:
+		s.wait = 0
+	default:
+		t := time.NewTimer(s.wait)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		s.wait = min(max(2*s.wait, time.Second), maxBackoff)
+	}
+	s.tried = time.Now()
+	return nil
+}
+
+// stand answers the request for the stream. While the server fails, stand tries again. If
+// the server has no such stream, the answer is one on which nothing comes.
+func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
+	s := &t.standing
+	for {
+		if err := s.again(r.Context()); err != nil {
+			return nil, err
+		}
+		resp, err := t.authorizer.send(r, t.base, nil)
+		if r.Context().Err() != nil || err != nil {
+			if err == nil {
+				resp.Body.Close()
+			}
+			if err := r.Context().Err(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		switch code := resp.StatusCode; {
+		case code >= 300 && code < 400: // http.Client follows it
+			return resp, nil
+		case code == http.StatusOK && kind == "text/event-stream":
+			if s.opened {
+				s.reopened()
+			}
+			s.opened = true
+			resp.Body = &limitedBody{ReadCloser: resp.Body, max: t.maxMessage, unsolicited: t.unsolicited, events: true}
+			return resp, nil
+		case code == http.StatusNotFound && s.opened: // the session is over
+			return resp, nil
+		case code >= 500 || code == http.StatusTooManyRequests:
+			resp.Body.Close()
+		default:
+			resp.Body.Close()
+			return silent(r), nil
+		}
+	}
+}
+
+// silent returns an answer to r that is a stream on which nothing comes, until r's context ends.
+func silent(r *http.Request) *http.Response {
+	body, end := io.Pipe()
+	context.AfterFunc(r.Context(), func() { end.CloseWithError(r.Context().Err()) })
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"text/event-stream"}}, ContentLength: -1, Body: body, Request: r,
+	}
+}

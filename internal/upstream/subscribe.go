@@ -1,0 +1,106 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Since protocol 2026-07-28, servers announce changes to those who subscribe. A subscription
+// is a request whose answer comes when it ends; what is announced comes before.
+
+// changes returns which changes of its lists the server announces to those who subscribe.
+func (c *conn) changes() mcp.SubscriptionFilter {
+	can := c.client.GetServerCapabilities()
+	return mcp.SubscriptionFilter{
+		ToolsListChanged:     can.Tools != nil && can.Tools.ListChanged,
+		ResourcesListChanged: can.Resources != nil && can.Resources.ListChanged,
+		PromptsListChanged:   can.Prompts != nil && can.Prompts.ListChanged,
+	}
+}
+
+// subscribe subscribes to the changes of a child, before the first listing. It reports
+// whether the connection can still be used: some servers read nothing more while they serve a
+// subscription, such as those of mcp-go 1.0.0 and 1.1.0. So the server has to acknowledge
+// it and to answer another request, each within a part of the start timeout. One that does
+// not is not subscribed to again.
+func (s *Server) subscribe(ctx context.Context, c *conn) (usable bool) {
+	if c.process == nil || !c.isModern() || c.changes().IsEmpty() || s.learned.deaf.Load() {
+		return true
+	}
+	patience := s.limits.StartTimeout / 8
+	// The end of the transport ends the subscription, not the end of ctx.
+	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	s.running.Go(func() {
+		defer stop()
+		ended <- c.client.Listen(listening, c.changes())
+	})
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-ended: // there are no subscriptions, or the child ended: the listing tells
+		return true
+	case <-ctx.Done(): // so will the listing
+		return true
+	case <-late.C:
+		s.learned.deaf.Store(true)
+		stop()
+	case <-c.hears:
+		c.ended = ended
+	}
+	probe, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := c.client.Discover(probe, mcp.DiscoverRequest{})
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		s.learned.deaf.Store(true)
+		stop()
+		return false
+	}
+	select {
+	case <-c.changed: // by the acknowledgement; the first listing covers it
+	default:
+	}
+	return true
+}
+
+// listen subscribes to changes until ctx ends. Proxies end idle streams, so it
+// opens the stream again, at growing intervals unless the stream lasted. The
+// acknowledgement of a new stream triggers a listing, which finds missed changes.
+func (s *Server) listen(ctx context.Context, c *conn) {
+	first := max(s.limits.Reconnect, time.Millisecond)
+	for wait := first; ; wait = min(2*wait, maxBackoff) {
+		begun := time.Now()
+		err := c.listen(ctx)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, mcp.ErrMethodNotFound): // the end, or the server has no subscriptions
+			return
+		case c.process != nil && err != nil: // the server's word, or the child's end, of which watch learns
+			return
+		case isLost(err):
+			s.lose(c, err)
+			return
+		case time.Since(begun) >= maxBackoff:
+			wait = first
+		}
+		s.pause(c, max(wait, waitOf(err)))
+	}
+}
+
+// listen subscribes to changes of the lists and returns when the subscription ends. The
+// first time, the subscription is the one that was made before the first listing, if any.
+func (c *conn) listen(ctx context.Context) error {
+	ended := c.ended
+	if ended == nil {
+		return c.client.Listen(ctx, c.changes())
+	}
+	c.ended = nil
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
