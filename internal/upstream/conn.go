@@ -36,9 +36,12 @@ type conn struct {
 	fresh    atomic.Int64                        // how long the lists may be kept, a time.Duration; 0 if the server does not say
 	mirrored atomic.Pointer[map[string]mcp.Tool] // by name: see listing
 	progress progressTable
-	broker   *broker.Broker   // takes the server's questions; nil if nobody answers any
-	logLevel mcp.LoggingLevel // least level of log messages to request, or ""
-	protocol string           // the version to speak, or "" for any
+	events   *listenGate // nil unless it uses streamable HTTP
+	streams  resourceStreams
+	updated  func(mcp.JSONRPCNotification) // takes updates of resources
+	broker   *broker.Broker                // takes the server's questions; nil if nobody answers any
+	logLevel mcp.LoggingLevel              // least level of log messages to request, or ""
+	protocol string                        // the version to speak, or "" for any
 
 	instructions string // how to use the server, as it says; "" if it says nothing
 }
@@ -59,6 +62,9 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 	case cfg.InProcess != nil:
 		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g, c.broker), answers...)
 	case cfg.URL != "":
+		if how != olderHTTP {
+			c.events = newListenGate()
+		}
 		web, err := c.httpClient(cfg, g, hide, how == olderHTTP)
 		if err != nil {
 			return nil, err
@@ -73,6 +79,9 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 			break
 		}
 		c.http = true
+		if c.broker != nil { // some servers before 2026-07-28 ask only there
+			c.events.want()
+		}
 		// A server that is slow to start is not an old one: over HTTP, old ones answer too.
 		answers = append(answers, client.WithDiscoverTimeout(max(l.StartTimeout/2, time.Millisecond)))
 		options := []transport.StreamableHTTPCOption{transport.WithHTTPBasicClient(web), transport.WithHTTPLogger(log)}
@@ -80,10 +89,8 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		if err != nil {
 			return nil, err
 		}
-		if c.broker != nil {
-			//lint:ignore SA1019 some servers before 2026-07-28 ask only there
-			options = append(options, transport.WithContinuousListening())
-		}
+		//lint:ignore SA1019 servers before 2026-07-28 have it: see listenGate
+		options = append(options, transport.WithContinuousListening())
 		t, err := transport.NewStreamableHTTP(cfg.URL, options...)
 		if err != nil {
 			return nil, err
@@ -104,6 +111,9 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		if n.Method == mcp.MethodNotificationToolsListChanged {
 			c.tools.announce()
 		}
+		if n.Method == mcp.MethodNotificationSubscriptionsAcknowledged && c.streams.acknowledged(n) {
+			return
+		}
 		switch n.Method {
 		case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged,
 			mcp.MethodNotificationSubscriptionsAcknowledged: // the server announced no earlier changes
@@ -113,6 +123,8 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 			return
 		case string(mcp.MethodNotificationCancelled):
 			c.broker.Withdraw(n)
+		case mcp.MethodNotificationResourceUpdated:
+			c.updated(n)
 		}
 		if cfg.OnNotification != nil {
 			hostcode.Logged(cfg.Log, "ServerConfig.OnNotification", func() { cfg.OnNotification(n) })

@@ -20,13 +20,14 @@ type Limits struct {
 	StartTimeout time.Duration // for connecting and the first listing, and for each later listing
 	CallTimeout  time.Duration // for each call
 
-	MaxMessage    int // bytes of one message; see also unsolicited
-	MaxDefinition int // bytes of one element of a list
-	MaxListing    int // bytes of all that the server lists
-	MaxTools      int // how much the server lists, tools and all else
-	MaxPages      int // pages of all lists
-	MaxUnasked    int // messages per second that answer no request
-	MaxTimeouts   int // calls in a row without an answer until calls are refused; 0: never refuse
+	MaxMessage       int // bytes of one message; see also unsolicited
+	MaxDefinition    int // bytes of one element of a list
+	MaxListing       int // bytes of all that the server lists
+	MaxTools         int // how much the server lists, tools and all else
+	MaxPages         int // pages of all lists
+	MaxUnasked       int // messages per second that answer no request
+	MaxSubscriptions int // resources that are subscribed to at once
+	MaxTimeouts      int // calls in a row without an answer until calls are refused; 0: never refuse
 
 	Reconnect time.Duration // delay before the first reconnect; negative: never reconnect
 	Refresh   time.Duration // between listings; negative: list only after changes
@@ -218,7 +219,8 @@ type limitedHTTP struct {
 	authorizer  *authorizer
 	maxMessage  int
 	unsolicited *unsolicited
-	older       bool // for an sseTransport
+	older       bool        // for an sseTransport
+	events      *listenGate // nil if older
 }
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -235,6 +237,12 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), termGrace)
 		defer cancel()
 		r = r.WithContext(ctx)
+	}
+	if r.Method == http.MethodGet && t.events != nil {
+		if err := t.events.pass(r); err != nil {
+			return nil, err
+		}
+		defer t.events.answer()
 	}
 	resp, err := t.authorizer.send(r, t.base, failed)
 	if err != nil {
