@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -13,35 +12,32 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// errLeft is why a subscription ends that nobody needs any more.
-var errLeft = errors.New("nobody needs it any more")
-
 // unsubscribeGrace is how long a server may take to answer that it tells no more.
 const unsubscribeGrace = 5 * time.Second
 
 // follow subscribes to a resource over the connection, calls agreed once the server tells of
-// its updates, and returns at the end of ctx, of the connection or of the subscription. The
-// server has within to agree, if its protocol is one before 2026-07-28.
-func (c *conn) follow(ctx context.Context, uri string, within time.Duration, agreed func()) error {
+// its updates, and returns at the end of ctx, of the connection or of the subscription. ctx ends
+// with life, which is the server's. With a protocol before 2026-07-28, the server has within to
+// agree.
+func (c *conn) follow(life, ctx context.Context, uri string, within time.Duration, agreed func()) error {
 	if c.isModern() {
 		return c.followStream(ctx, uri, agreed)
 	}
 	c.events.open(ctx)
-	if err := c.subscribe(ctx, within, uri); err == nil {
-		agreed()
-	} else if ctx.Err() == nil {
+	// An answer that nobody waits for would leave open whether there is something to end.
+	if err := c.subscribe(life, within, uri); err != nil {
 		return err
 	}
+	agreed()
 	select {
 	case <-c.over:
 		return nil
 	case <-ctx.Done():
 	}
-	if context.Cause(ctx) != errLeft { // the connection ends too
-		return nil
-	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeGrace)
+	ctx, stop := c.while(life)
 	defer stop()
+	ctx, late := context.WithTimeout(ctx, unsubscribeGrace)
+	defer late()
 	var r mcp.UnsubscribeRequest
 	r.Params.URI = uri
 	//lint:ignore SA1019 servers before 2026-07-28 have it
@@ -50,12 +46,27 @@ func (c *conn) follow(ctx context.Context, uri string, within time.Duration, agr
 }
 
 func (c *conn) subscribe(ctx context.Context, within time.Duration, uri string) error {
+	ctx, stop := c.while(ctx)
+	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var r mcp.SubscribeRequest
 	r.Params.URI = uri
 	//lint:ignore SA1019 servers before 2026-07-28 have it
 	return late(c.client.Subscribe(ctx, r), within)
+}
+
+// while returns a context that ends with ctx, with the connection, and when stop is called.
+func (c *conn) while(ctx context.Context) (_ context.Context, stop context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-c.over:
+			end(transport.ErrTransportClosed)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { end(nil) }
 }
 
 // A resourceStream is a subscriptions/listen request for one resource. Each has one of its own:
@@ -71,7 +82,9 @@ type resourceStream struct {
 type resourceStreamKey struct{}
 
 func (c *conn) followStream(ctx context.Context, uri string, agreed func()) error {
-	inner, end := context.WithCancelCause(ctx)
+	inner, stop := c.while(ctx)
+	defer stop()
+	inner, end := context.WithCancelCause(inner)
 	defer end(nil)
 	st := &resourceStream{uri: uri, agreed: agreed, refuse: end, waiting: &c.streams}
 	defer st.forget()

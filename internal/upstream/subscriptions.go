@@ -22,7 +22,7 @@ type subscription struct {
 	keepers   int  // goroutines of keep: one for each connection that is in use or ends
 
 	ctx     context.Context // ends when the last listener leaves, and with the server
-	end     context.CancelCauseFunc
+	end     context.CancelFunc
 	settled chan struct{} // closed when the first attempt has ended
 	err     error         // of that attempt; not changed after settled
 	gone    chan struct{} // closed when another one for the same URI may be made
@@ -43,7 +43,6 @@ const maxUntold = 64
 var (
 	errNoSubscriptions = errors.New("the server has no subscriptions to resources")
 	errNotAgreed       = errors.New("the server does not agree to tell of its updates")
-	errNotKept         = errors.New("the server ended the subscription at once")
 )
 
 // Subscribe has updated called with the URI of the resource, or of a part of it, after the
@@ -80,7 +79,7 @@ func (s *Server) join(ctx context.Context, c *conn, uri string, l *listener) err
 			return fmt.Errorf("there are subscriptions to more of its resources than the limit of %d, Limits.MaxSubscriptions", s.limits.MaxSubscriptions)
 		case u == nil:
 			u = &subscription{uri: uri, listeners: make(map[*listener]struct{}), settled: make(chan struct{}), gone: make(chan struct{})}
-			u.ctx, u.end = context.WithCancelCause(s.life)
+			u.ctx, u.end = context.WithCancel(s.life)
 			s.subscriptions[uri] = u
 			s.keepLocked(u, c)
 		case u.ctx.Err() != nil: // its end goes to the server before the next begins
@@ -115,7 +114,7 @@ func (s *Server) leave(l *listener) {
 	}
 	l.of, l.waiting = nil, nil
 	if delete(u.listeners, l); len(u.listeners) == 0 {
-		u.end(errLeft)
+		u.end()
 		s.forgetLocked(u)
 	}
 }
@@ -149,7 +148,7 @@ func (s *Server) keepLocked(u *subscription, c *conn) {
 				u.err = context.Canceled // all have left
 			}
 			close(u.settled)
-			u.end(nil)
+			u.end()
 			for l := range u.listeners {
 				l.of = nil
 			}
@@ -165,7 +164,7 @@ func (s *Server) keep(u *subscription, c *conn) error {
 	first := max(s.limits.Reconnect, time.Millisecond)
 	for wait := first; ; wait = min(2*wait, maxBackoff) {
 		begun := time.Now()
-		err := c.follow(u.ctx, u.uri, s.limits.CallTimeout, func() { s.agreed(u) })
+		err := c.follow(s.life, u.ctx, u.uri, s.limits.CallTimeout, func() { s.agreed(u) })
 		s.mu.Lock()
 		made := u.made
 		s.mu.Unlock()
@@ -173,7 +172,7 @@ func (s *Server) keep(u *subscription, c *conn) error {
 		case u.ctx.Err() != nil:
 			return nil
 		case !made && err == nil:
-			return errNotKept
+			return errNotAgreed
 		case !made:
 			return err
 		case isLost(err):
