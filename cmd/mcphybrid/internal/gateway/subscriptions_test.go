@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +19,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -171,9 +173,9 @@ func TestSubscriptionsAreOnesOwn(t *testing.T) {
 	for generation, opts := range generations {
 		t.Run(generation, func(t *testing.T) {
 			b := newBoard("b")
-			who, err := tokens.New([]tokens.Named{{Name: "ann", Token: "anns-own-token"}, {Name: "bob", Token: "bobs-own-token", Access: mcphybrid.Access{Deny: []string{"b/mem://a"}}}})
-			require.NoError(t, err)
-			_, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{b.config("b")}}, web.Options{Tokens: who})
+			file := filepath.Join(t.TempDir(), "tokens.json")
+			require.NoError(t, os.WriteFile(file, []byte(`{"tokens": [{"name": "ann", "token": "anns-own-token"}, {"name": "bob", "token": "bobs-own-token", "deny": ["b/mem://a"]}]}`), 0o600))
+			_, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{b.config("b")}}, web.Options{TokenFile: file})
 			as := func(token string) connector {
 				more := []transport.StreamableHTTPCOption{transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + token})}
 				if generation == "legacy" {
@@ -183,7 +185,7 @@ func TestSubscriptionsAreOnesOwn(t *testing.T) {
 			}
 			ann, toldAnn := connect(t, as("anns-own-token"), "ann", opts...)
 			bob, toldBob := connect(t, as("bobs-own-token"), "bob", opts...)
-			_, err = subscribe(t, ann, toldAnn, "mem://a")
+			_, err := subscribe(t, ann, toldAnn, "mem://a")
 			require.NoError(t, err)
 			_, err = subscribe(t, bob, toldBob, "mem://a")
 			assert.Error(t, err)
@@ -195,6 +197,16 @@ func TestSubscriptionsAreOnesOwn(t *testing.T) {
 			assert.Equal(t, "mem://b", wait(t, toldBob, mcp.MethodNotificationResourceUpdated).Params.AdditionalFields["uri"])
 			assert.Empty(t, toldAnn)
 			assert.Empty(t, toldBob)
+			if generation == "legacy" { // mcp-go ends a session without the headers
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
+				require.NoError(t, err)
+				r.Header.Set("Authorization", "Bearer anns-own-token")
+				r.Header.Set(server.HeaderKeySessionID, ann.GetSessionId())
+				answer, err := http.DefaultClient.Do(r)
+				require.NoError(t, err)
+				require.NoError(t, answer.Body.Close())
+				http.DefaultClient.CloseIdleConnections()
+			}
 			require.NoError(t, ann.Close())
 			for ctx := within(t); b.count("mem://a") != 0; {
 				require.NoError(t, ctx.Err())
@@ -203,4 +215,3 @@ func TestSubscriptionsAreOnesOwn(t *testing.T) {
 		})
 	}
 }
-
