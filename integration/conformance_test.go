@@ -65,9 +65,10 @@ func TestSpecH4ConformanceOfGateway(t *testing.T) {
 			start := func() (url string, stop func()) {
 				return startSuiteServer(t, program, fmt.Sprintf("-stateless=%t", version == "2026-07-28"))
 			}
-			alone, _ := start()
+			alone, end := start()
 			found, _ := suite(t, version, "server", "--url", alone)
 			scenarios, without := conformance(t, found)
+			end()
 			behind, stop := start() // one whose lists the suite has not changed yet
 
 			folder := t.TempDir()

@@ -213,6 +213,10 @@ func TestSubscriptionStorm(t *testing.T) {
 					}
 					stop, err := srv.Subscribe(ctx, nil, uri, func(string) {})
 					if err == nil {
+						srv.Server.mu.Lock()
+						u := srv.subscriptions[uri]
+						assert.True(t, u != nil && u.ctx.Err() == nil, "there is one to be told by")
+						srv.Server.mu.Unlock()
 						stop()
 					}
 					cancel()
