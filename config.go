@@ -68,6 +68,11 @@ type ServerLimits struct {
 	MaxListing int
 	MaxCatalog int
 
+	// MaxSubscriptions is how many resources of a server sessions may be subscribed to at
+	// once: see [Session.SubscribeResource]. With protocol 2026-07-28 over HTTP, each is a
+	// stream. It defaults to 256 and must not be negative.
+	MaxSubscriptions int
+
 	// MaxTimeouts is how many calls in a row a server may leave without an answer
 	// within their timeout. Then its calls fail at once with [ErrServerDown], for
 	// as long as the call timeout but at most a minute. After this pause one call

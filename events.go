@@ -10,7 +10,7 @@ const (
 	EventSearch   EventKind = "search"   // the model searched
 	EventActivate EventKind = "activate" // deferred tools became active
 	EventEvict    EventKind = "evict"    // Compact dropped active tools
-	EventRead     EventKind = "read"     // a resource was read or a prompt was got, with or without success
+	EventRead     EventKind = "read"     // a resource was read or subscribed to, or a prompt was got, with or without success
 	EventFull     EventKind = "full"     // tools stay deferred, because the list has no room: see ListOptions
 	EventBegin    EventKind = "begin"    // the first Turn of a conversation chose its Disclosure
 	EventWaiting  EventKind = "waiting"  // the model can't get tools until Compact: those of Turn.Waiting that the Turn before, in this process, had not

@@ -108,6 +108,16 @@ func TestLimits(t *testing.T) {
 			cfg.Env["UNASKED"] = fmt.Sprint(9 + over)
 			return start(t, Options{Limits: ServerLimits{MaxUnasked: 9}, Servers: []ServerConfig{cfg}})
 		}},
+		{"MaxSubscriptions", "limit of 1, Limits.MaxSubscriptions", func(t *testing.T, over int) error {
+			b := newNoticeboard()
+			m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxSubscriptions: 1}, Servers: []ServerConfig{b.config("limited")}})
+			for _, uri := range []string{"mem://a", "mem://b"}[:1+over] {
+				if _, err := m.Default().SubscribeResource(t.Context(), "", uri, func(string) {}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
 		{"StartTimeout", "no answer within 200ms", func(t *testing.T, over int) error {
 			o := Options{Servers: []ServerConfig{child(t, "limited", []string{"plain", "silent"}[over])}}
 			if over == 1 {

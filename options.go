@@ -122,6 +122,10 @@ const (
 	// defaultMaxPages is enough for defaultMaxTools at ten to a page.
 	defaultMaxPages = 1000
 
+	// defaultMaxSubscriptions is more than people watch, and leaves a process its
+	// connections.
+	defaultMaxSubscriptions = 256
+
 	// defaultMaxUnasked is a log message or a notification of progress every
 	// millisecond, more than anyone reads.
 	defaultMaxUnasked = 1000
@@ -261,8 +265,8 @@ type Options struct {
 	// call it concurrently. It may be nil.
 	OnEvent func(Event)
 
-	// OnRequest is called before a session asks a server for a resource, a prompt or a
-	// completion, with the context that the session got. Calls of tools pass Middleware.
+	// OnRequest is called before a session asks a server for a resource, a subscription to
+	// one, a prompt or a completion, with the context that the session got. Calls of tools pass Middleware.
 	OnRequest func(ctx context.Context, server string)
 
 	// OnResources is called after the resources, templates or prompts of servers have
@@ -410,6 +414,7 @@ func (o *Options) setDefaults() {
 	number("Limits.MaxCatalog", &o.Limits.MaxCatalog, defaultMaxCatalog)
 	amount(&o.Search.Schemas, defaultSearchSchemas)
 	amount(&o.Limits.MaxTimeouts, defaultMaxTimeouts)
+	number("Limits.MaxSubscriptions", &o.Limits.MaxSubscriptions, defaultMaxSubscriptions)
 	number("Limits.MaxUnasked", &o.Limits.MaxUnasked, defaultMaxUnasked)
 	number("Limits.StartTimeout", &o.Limits.StartTimeout, DefaultStartTimeout)
 	number("EnrichTimeout", &o.EnrichTimeout, defaultEnrichTimeout)

@@ -59,8 +59,9 @@ type Session struct {
 	activations int // number of activations so far
 	pages       pages
 	links       *resources.Links // to which results linked; nil if none did
-	refused     *saved.Refusal   // or nil; replaced, never changed
-	turns       *turns           // nil before the first Turn
+	subscribed  map[*resourceSubscription]struct{}
+	refused     *saved.Refusal // or nil; replaced, never changed
+	turns       *turns         // nil before the first Turn
 	usage       sessionUsage
 	ledger      *ledger // nil before the first CountUsage
 	intent      string
@@ -197,9 +198,18 @@ func validateCallers(names []string) {
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.pages.kept.Drop()
+	var stops []func()
+	for sub := range s.subscribed {
+		if sub.stop != nil { // else SubscribeResource sees that s is closed
+			stops = append(stops, sub.stop)
+		}
+	}
 	s.closed, s.active, s.unavailable, s.overflow, s.used, s.shown, s.prefix, s.turns = true, nil, nil, nil, nil, nil, nil, nil
-	s.knownNames, s.kept, s.links, s.pages, s.refused = nil, nil, nil, pages{}, nil
+	s.knownNames, s.kept, s.links, s.subscribed, s.pages, s.refused = nil, nil, nil, nil, pages{}, nil
 	s.mu.Unlock()
+	for _, stop := range stops {
+		stop()
+	}
 	s.caller.End()
 	s.scope.manager.closed(s)
 }

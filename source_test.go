@@ -175,7 +175,7 @@ func TestSourceConfig(t *testing.T) {
 	assert.Equal(t, upstream.Limits{
 		StartTimeout: time.Hour, CallTimeout: defaultCallTimeout, MaxMessage: defaultMaxMessage, MaxDefinition: defaultMaxDefinition,
 		MaxListing: defaultMaxListing, MaxTimeouts: defaultMaxTimeouts,
-		MaxTools: defaultMaxTools, MaxPages: defaultMaxPages, MaxUnasked: defaultMaxUnasked, Reconnect: defaultReconnect, Refresh: defaultRefresh, Idle: time.Minute,
+		MaxTools: defaultMaxTools, MaxPages: defaultMaxPages, MaxUnasked: defaultMaxUnasked, MaxSubscriptions: defaultMaxSubscriptions, Reconnect: defaultReconnect, Refresh: defaultRefresh, Idle: time.Minute,
 	}, limits)
 }
 

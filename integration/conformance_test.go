@@ -62,13 +62,18 @@ func TestSpecH4ConformanceOfGateway(t *testing.T) {
 	require.NoError(t, command(".", nil, "go", "build", "-o", program, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"))
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			alone, stop := startSuiteServer(t, program, fmt.Sprintf("-stateless=%t", version == "2026-07-28"))
+			start := func() (url string, stop func()) {
+				return startSuiteServer(t, program, fmt.Sprintf("-stateless=%t", version == "2026-07-28"))
+			}
+			alone, end := start()
 			found, _ := suite(t, version, "server", "--url", alone)
 			scenarios, without := conformance(t, found)
+			end()
+			behind, stop := start() // one whose lists the suite has not changed yet
 
 			folder := t.TempDir()
 			config, tokens := filepath.Join(folder, "mcp.json"), filepath.Join(folder, "tokens.json")
-			require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"mcpServers": {"u": {"type": "http", "url": %q, "protocol": %q}}}`, alone, version), 0o600))
+			require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"mcpServers": {"u": {"type": "http", "url": %q, "protocol": %q}}}`, behind, version), 0o600))
 			require.NoError(t, os.WriteFile(tokens, fmt.Appendf(nil, `{"tokens": [{"name": "suite", "token": %q}]}`, suiteToken), 0o600))
 			gateway := startGateway(t, config, "-ask", "-cache", "off", "-log-level", "debug", "-token-file", tokens)
 			t.Cleanup(stop) // before the gateway, which must be the last

@@ -39,9 +39,12 @@ type conn struct {
 	fresh    atomic.Int64                        // how long the lists may be kept, a time.Duration; 0 if the server does not say
 	mirrored atomic.Pointer[map[string]mcp.Tool] // by name: see listing
 	progress progressTable
-	broker   *broker.Broker   // takes the server's questions; nil if nobody answers any
-	logLevel mcp.LoggingLevel // least level of log messages to request, or ""
-	protocol string           // the version to speak, or "" for any
+	standing *standing // nil unless it uses streamable HTTP
+	streams  resourceStreams
+	updated  func(mcp.JSONRPCNotification) // takes updates of resources
+	broker   *broker.Broker                // takes the server's questions; nil if nobody answers any
+	logLevel mcp.LoggingLevel              // least level of log messages to request, or ""
+	protocol string                        // the version to speak, or "" for any
 
 	instructions string // how to use the server, as it says; "" if it says nothing
 }
@@ -62,6 +65,9 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 	case cfg.InProcess != nil:
 		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g, c.broker), answers...)
 	case cfg.URL != "":
+		if how != olderHTTP {
+			c.standing = &standing{reopened: c.tellChanged, answered: make(chan struct{})}
+		}
 		web, err := c.httpClient(cfg, g, hide, how == olderHTTP)
 		if err != nil {
 			return nil, err
@@ -105,6 +111,9 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		case mcp.MethodNotificationToolsListChanged:
 			c.tools.announce()
 		case mcp.MethodNotificationSubscriptionsAcknowledged:
+			if c.streams.acknowledged(n) {
+				return
+			}
 			tell(c.hears)
 		}
 		switch n.Method {
@@ -116,6 +125,8 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 			return
 		case string(mcp.MethodNotificationCancelled):
 			c.broker.Withdraw(n)
+		case mcp.MethodNotificationResourceUpdated:
+			c.updated(n)
 		}
 		if cfg.OnNotification != nil {
 			hostcode.Logged(cfg.Log, "ServerConfig.OnNotification", func() { cfg.OnNotification(n) })

@@ -20,13 +20,14 @@ type Limits struct {
 	StartTimeout time.Duration // for connecting and the first listing, and for each later listing
 	CallTimeout  time.Duration // for each call
 
-	MaxMessage    int // bytes of one message; see also unsolicited
-	MaxDefinition int // bytes of one element of a list
-	MaxListing    int // bytes of all that the server lists
-	MaxTools      int // how much the server lists, tools and all else
-	MaxPages      int // pages of all lists
-	MaxUnasked    int // messages per second that answer no request
-	MaxTimeouts   int // calls in a row without an answer until calls are refused; 0: never refuse
+	MaxMessage       int // bytes of one message; see also unsolicited
+	MaxDefinition    int // bytes of one element of a list
+	MaxListing       int // bytes of all that the server lists
+	MaxTools         int // how much the server lists, tools and all else
+	MaxPages         int // pages of all lists
+	MaxUnasked       int // messages per second that answer no request
+	MaxSubscriptions int // resources that are subscribed to at once
+	MaxTimeouts      int // calls in a row without an answer until calls are refused; 0: never refuse
 
 	Reconnect time.Duration // delay before the first reconnect; negative: never reconnect
 	Refresh   time.Duration // between listings; negative: list only after changes
@@ -218,8 +219,8 @@ type limitedHTTP struct {
 	authorizer  *authorizer
 	maxMessage  int
 	unsolicited *unsolicited
-	older       bool // for an sseTransport
-	standing    standing
+	older       bool      // for an sseTransport
+	standing    *standing // nil if older
 }
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {

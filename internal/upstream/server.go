@@ -44,15 +44,16 @@ type Server struct {
 	learned learned        // from connections that were made
 	asked   broker.Counter // what the server asks, over all connections
 
-	mu     sync.Mutex
-	status Status
-	feed   statusFeed        // of status
-	retry  *time.Timer       // begins the next attempt, or nil
-	conn   lazy.Value[*conn] // loaded while the server is connected
-	brief  int               // connections in a row lost within maxBackoff
-	calls  int               // calls under way over conn, or waiting for it
-	called time.Time         // when the last call ended
-	random *rand.Rand        // seeded with the server's name, so each run is the same
+	mu            sync.Mutex
+	status        Status
+	feed          statusFeed               // of status
+	retry         *time.Timer              // begins the next attempt, or nil
+	conn          lazy.Value[*conn]        // loaded while the server is connected
+	brief         int                      // connections in a row lost within maxBackoff
+	calls         int                      // calls under way over conn, or waiting for it
+	called        time.Time                // when the last call ended
+	subscriptions map[string]*subscription // by URI
+	random        *rand.Rand               // seeded with the server's name, so each run is the same
 }
 
 // New returns a server that is not started. The server calls publish with all
@@ -64,9 +65,9 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) 
 	h.Write([]byte(cfg.Name))
 	s := &Server{
 		cfg: cfg, secrets: newSecrets(&cfg.Server, os.Environ()), limits: limits, publish: publish,
-		circuit: newCircuit(limits),
-		status:  Status{State: Configured, Since: time.Now()},
-		random:  rand.New(rand.NewPCG(h.Sum64(), 0)),
+		circuit: newCircuit(limits), subscriptions: make(map[string]*subscription),
+		status: Status{State: Configured, Since: time.Now()},
+		random: rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
 	if s.cfg.Unauthorized == nil {
 		s.cfg.Unauthorized = func([]string) error { return errUnauthorized }
@@ -269,6 +270,7 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
 	c, err := dial(&s.cfg, s.limits, s.secrets, &s.asked, how)
 	if err == nil {
+		c.updated = s.hear
 		err = c.open(ctx)
 	}
 	if err == nil && c.silent.Load() {
@@ -287,6 +289,7 @@ func (s *Server) connected(c *conn, err error) {
 		s.circuit.close()
 		s.setLocked(Ready, nil)
 		s.running.Go(func() { s.watch(c) })
+		s.subscribeLocked(c)
 		return
 	case c != nil: // the server was closed meanwhile
 		s.running.Go(func() { c.close(0) })

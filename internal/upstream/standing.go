@@ -5,19 +5,42 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 )
 
 // A standing is the stream that is no answer to a request. A server before protocol
 // 2026-07-28 announces changes there, and may ask. mcp-go opens it after each end, a second
-// later, for ever, and logs each failure as an error. Its methods are called by mcp-go's one
-// goroutine for the stream.
+// later, for ever, and logs each failure as an error. But for await, its methods are called
+// by mcp-go's one goroutine for the stream.
 type standing struct {
-	reopened func() // is called when there is a stream again: changes may have been missed
-	opened   bool   // there was one
+	reopened func()        // is called when there is a stream again: changes may have been missed
+	opened   bool          // there was one
+	answered chan struct{} // closed once it is known whether there is one
+	once     sync.Once
 	tried    time.Time
 	wait     time.Duration // before the next try, unless the last one was maxBackoff ago
 }
+
+// maxStandingWait is how long a subscription waits for the stream. A server that has none
+// tells of updates beside its answers.
+const maxStandingWait = 5 * time.Second
+
+// await waits until it is known whether there is a stream, so that a subscription misses no
+// update. s may be nil.
+func (s *standing) await(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxStandingWait)
+	defer cancel()
+	select {
+	case <-s.answered:
+	case <-ctx.Done():
+	}
+}
+
+func (s *standing) answer() { s.once.Do(func() { close(s.answered) }) }
 
 // again waits until it is time for the next try.
 func (s *standing) again(ctx context.Context) error {
@@ -42,7 +65,7 @@ func (s *standing) again(ctx context.Context) error {
 // stand answers the request for the stream. While the server fails, stand tries again. If
 // the server has no such stream, the answer is one on which nothing comes.
 func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
-	s := &t.standing
+	s := t.standing
 	for {
 		if err := s.again(r.Context()); err != nil {
 			return nil, err
@@ -66,6 +89,7 @@ func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
 				s.reopened()
 			}
 			s.opened = true
+			s.answer()
 			resp.Body = &limitedBody{ReadCloser: resp.Body, max: t.maxMessage, unsolicited: t.unsolicited, events: true}
 			return resp, nil
 		case code == http.StatusNotFound && s.opened: // the session is over
@@ -74,6 +98,7 @@ func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
 			resp.Body.Close()
 		default:
 			resp.Body.Close()
+			s.answer()
 			return silent(r), nil
 		}
 	}

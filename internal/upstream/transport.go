@@ -161,6 +161,9 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == lists[Tools].method {
 		r = l.ask(r)
 	}
+	if st, ok := ctx.Value(resourceStreamKey{}).(*resourceStream); ok {
+		r = st.ask(r)
+	}
 	r = declare(ctx, r)
 	g.unsolicited.ask()
 	defer g.unsolicited.answered()

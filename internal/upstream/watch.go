@@ -175,13 +175,13 @@ func (s *Server) listAgain(c *conn) (ok bool, err error) {
 	return true, nil
 }
 
-// rest closes a connection that had no call for Limits.Idle, and reports whether
-// it did. If not, wait is the time until the next check.
+// rest closes a connection that had no call for Limits.Idle and has no subscription, and
+// reports whether it did. If not, wait is the time until the next check.
 func (s *Server) rest(c *conn) (wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait = s.limits.Idle - time.Since(s.called)
-	if current, _ := s.conn.Peek(); current != c || s.life.Err() != nil || s.calls > 0 || wait > 0 {
+	if current, _ := s.conn.Peek(); current != c || s.life.Err() != nil || s.calls > 0 || len(s.subscriptions) > 0 || wait > 0 {
 		return max(wait, s.limits.Idle/8), false
 	}
 	s.conn.Forget()

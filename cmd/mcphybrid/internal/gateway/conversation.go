@@ -27,6 +27,8 @@ type conversation struct {
 	follows bool               // lists the tools again when told that they have changed
 	hurries bool               // goes on without the tools that it does not get at once
 
+	subscribed subscriptions
+
 	told atomic.Bool // the tools have changed since it last listed them
 }
 

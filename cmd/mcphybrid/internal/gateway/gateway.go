@@ -54,7 +54,8 @@ type gateway struct {
 	opts    gatewayOptions
 	mgr     *mcphybrid.Manager
 	front   *server.MCPServer
-	direct  wire.Sink // the sink of the only client, or nil
+	direct  wire.Sink        // the sink of the only client, or nil
+	lines   *wire.LineWriter // is direct, if that is there
 	opened  openCalls
 	book    *callBook
 	figures *figures.Figures
@@ -156,6 +157,7 @@ func (g *gateway) newFront() *server.MCPServer {
 	front := server.NewMCPServer("mcphybrid", version.Of(),
 		append(g.addResources(hooks), server.WithToolCapabilities(true), server.WithLogging(), server.WithHooks(hooks))...)
 	g.addNotices(front, hooks)
+	g.addSubscriptions(hooks)
 	front.AddTool(mcp.NewTool(anyTool), g.call)
 	front.AddResource(mcp.NewResource(anyURI, anyPrompt), g.read)
 	front.AddPrompt(mcp.NewPrompt(anyPrompt), g.prompt)

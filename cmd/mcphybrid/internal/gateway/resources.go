@@ -65,7 +65,7 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 		r.Params.Arguments, r.Params.Name = args, anyPrompt
 	})
 	return []server.ServerOption{
-		server.WithResourceCapabilities(false, true), server.WithPromptCapabilities(true), server.WithCompletions(),
+		server.WithResourceCapabilities(true, true), server.WithPromptCapabilities(true), server.WithCompletions(),
 		server.WithPromptCompletionProvider(completer{g}), server.WithResourceCompletionProvider(completer{g}),
 	}
 }

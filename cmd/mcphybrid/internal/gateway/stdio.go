@@ -24,7 +24,7 @@ func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteClos
 	lines := wire.NewLineWriter(out, leave)
 	defer files.FollowAll(g.follows, g.opts.log)()
 	defer lines.Close() // a server whose message is being written stops waiting
-	g.direct = lines
+	g.direct, g.lines = lines, lines
 	defer g.open(stdioID).Attach(lines, true)()
 	s := server.NewStdioServer(g.front)
 	s.SetErrorLogger(slog.NewLogLogger(g.opts.log.Handler(), slog.LevelWarn))

@@ -26,8 +26,10 @@ type EventWriter struct {
 	leave   func()   // ends that, or nil
 
 	mu     sync.Mutex
-	status int  // of an answer that is not there yet, which may change it; or 0
-	begun  bool // the header is sent
+	status int           // of an answer that is not there yet, which may change it; or 0
+	begun  bool          // the header is sent
+	first  chan struct{} // closed when something follows the header; or nil
+	wrote  bool
 	stream bool // the answer is a stream of events
 	over   bool // the answer is complete
 }
@@ -111,6 +113,27 @@ func (w *EventWriter) beginLocked() {
 	w.ResponseWriter.WriteHeader(cmp.Or(w.status, http.StatusOK))
 }
 
+// Begun returns a channel that is closed when the first event, or the answer, is written.
+func (w *EventWriter) Begun() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.first == nil {
+		w.first = make(chan struct{})
+		if w.wrote {
+			close(w.first)
+		}
+	}
+	return w.first
+}
+
+// wroteLocked notes that something is written.
+func (w *EventWriter) wroteLocked() {
+	if !w.wrote && w.first != nil {
+		close(w.first)
+	}
+	w.wrote = true
+}
+
 // Write writes mcp-go's output: an event, or an answer, which becomes an event
 // in a stream.
 func (w *EventWriter) Write(p []byte) (int, error) {
@@ -130,6 +153,7 @@ func (w *EventWriter) Write(p []byte) (int, error) {
 		err = w.eventLocked(answer)
 		w.over = true // nothing follows the answer
 	}
+	w.wroteLocked()
 	if err != nil {
 		return 0, err
 	}
@@ -169,6 +193,7 @@ func (w *EventWriter) Notify(method string, params any) (written bool) {
 		w.ResponseWriter.Header().Set(unbuffered, "no")
 		w.ResponseWriter.WriteHeader(http.StatusOK)
 	}
+	defer w.wroteLocked()
 	return w.eventLocked(message) == nil // or the client is gone, which ends its request
 }
 

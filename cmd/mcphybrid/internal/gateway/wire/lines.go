@@ -73,7 +73,8 @@ func (r *LineReader) next() (line []byte, err error) {
 type LineWriter struct {
 	mu     sync.Mutex
 	w      io.WriteCloser
-	unread func() // called when the client reads no more; may be nil
+	unread func()                   // called when the client reads no more; may be nil
+	acks   map[string]chan struct{} // by the ID of the request to listen: closed when its acknowledgement is written
 }
 
 // NewLineWriter returns one that writes to w, and calls unread, if not nil, when the client
@@ -87,6 +88,9 @@ func (l *LineWriter) Write(line []byte) (int, error) {
 	defer l.mu.Unlock()
 	out, _ := unmarked(line)
 	_, err := l.w.Write(out)
+	if len(l.acks) > 0 {
+		l.acknowledgeLocked(line)
+	}
 	if err == nil {
 		return len(line), nil
 	}
@@ -94,6 +98,41 @@ func (l *LineWriter) Write(line []byte) (int, error) {
 		l.unread()
 	}
 	return 0, err
+}
+
+// Acknowledged returns a channel that is closed when the acknowledgement of a request to listen
+// is written. id is JSON.
+func (l *LineWriter) Acknowledged(id []byte) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.acks == nil {
+		l.acks = make(map[string]chan struct{})
+	}
+	if l.acks[string(id)] == nil {
+		l.acks[string(id)] = make(chan struct{})
+	}
+	return l.acks[string(id)]
+}
+
+func (l *LineWriter) acknowledgeLocked(line []byte) {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params struct {
+			Meta map[string]json.RawMessage `json:"_meta"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(line, &m) != nil {
+		return
+	}
+	id := string(m.ID) // of an answer, with which all ends
+	if m.Method == mcp.MethodNotificationSubscriptionsAcknowledged {
+		id = string(m.Params.Meta[mcp.MetaKeySubscriptionID])
+	}
+	if ack := l.acks[id]; ack != nil {
+		close(ack)
+		delete(l.acks, id)
+	}
 }
 
 // Close ends a waiting Write.

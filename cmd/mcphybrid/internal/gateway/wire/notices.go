@@ -15,17 +15,28 @@ type Sink interface {
 	Notify(method string, params any) (written bool)
 }
 
-// Notices tell a client that lists have changed, which it did not ask for. They wait until
-// the client has said that it is ready, and has an open stream.
+// Notices tell a client what is no answer: that lists have changed, and resources to which it
+// is subscribed. They wait until the client has said that it is ready, and has an open stream.
 type Notices struct {
 	mu      sync.Mutex
 	ready   bool
-	due     []string       // methods, each once
+	due     []notice       // each once
 	asked   map[string]int // requests for the list that a method is about, which wait
 	streams []Sink         // that are open; the last is the best
 	to      Sink           // the stream that is being written to, or nil
 	written *sync.Cond
 }
+
+// A notice is one that waits.
+type notice struct {
+	method string
+	of     string // the client's subscription to which an update belongs, or ""
+	uri    string // of what was updated, or ""
+}
+
+// maxUpdates is how many updates of resources wait for a client. If there are more, what it
+// is subscribed to stands for its parts.
+const maxUpdates = 100
 
 // NewNotices returns those of a client that is not ready yet.
 func NewNotices() *Notices {
@@ -50,13 +61,30 @@ func (n *Notices) Begun() bool {
 }
 
 // Tell sends a notification, unless the same one still waits.
-func (n *Notices) Tell(method string) {
+func (n *Notices) Tell(method string) { n.tell(notice{method: method}) }
+
+// TellUpdate says that something was updated to which the client is subscribed by the URI of.
+func (n *Notices) TellUpdate(of, uri string) {
+	n.tell(notice{mcp.MethodNotificationResourceUpdated, of, uri})
+}
+
+func (n *Notices) tell(what notice) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !slices.Contains(n.due, method) {
-		n.due = append(n.due, method)
+	if len(n.due) >= maxUpdates {
+		what.uri = what.of
+	}
+	if !slices.Contains(n.due, what) {
+		n.due = append(n.due, what)
 	}
 	n.writeLocked()
+}
+
+// ForgetUpdate drops what waits because of a subscription.
+func (n *Notices) ForgetUpdate(of string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.due = slices.DeleteFunc(n.due, func(due notice) bool { return due.of == of && of != "" })
 }
 
 // Ask holds back a method while the client waits for a list that it is about. The returned
@@ -71,7 +99,7 @@ func (n *Notices) Ask(method string) (ready func()) {
 		defer n.mu.Unlock()
 		n.asked[method]--
 		if method != mcp.MethodNotificationResourcesListChanged { // it is about templates, too
-			n.due = slices.DeleteFunc(n.due, func(due string) bool { return due == method })
+			n.due = slices.DeleteFunc(n.due, func(due notice) bool { return due.method == method })
 		}
 		n.writeLocked()
 	}
@@ -116,25 +144,29 @@ func (n *Notices) settle(s Sink) {
 }
 
 func (n *Notices) writeLocked() {
-	first := slices.IndexFunc(n.due, func(method string) bool { return n.asked[method] == 0 })
+	first := slices.IndexFunc(n.due, func(due notice) bool { return n.asked[due.method] == 0 })
 	if !n.ready || n.to != nil || first < 0 || len(n.streams) == 0 {
 		return
 	}
-	method := n.due[first]
+	what := n.due[first]
 	n.due = slices.Delete(n.due, first, first+1)
 	n.to = n.streams[len(n.streams)-1]
-	go n.write(method)
+	go n.write(what)
 }
 
 // write writes to n.to. What that does not take goes to the next stream.
-func (n *Notices) write(method string) {
-	taken := n.to.Notify(method, nil)
+func (n *Notices) write(what notice) {
+	var params any
+	if what.uri != "" {
+		params = map[string]string{"uri": what.uri}
+	}
+	taken := n.to.Notify(what.method, params)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !taken {
 		n.dropLocked(n.to)
-		if !slices.Contains(n.due, method) {
-			n.due = slices.Insert(n.due, 0, method)
+		if !slices.Contains(n.due, what) {
+			n.due = slices.Insert(n.due, 0, what)
 		}
 	}
 	n.to = nil

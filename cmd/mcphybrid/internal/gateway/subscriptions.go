@@ -1,0 +1,193 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/wire"
+)
+
+// addSubscriptions has clients told of updates of resources: those with a protocol before
+// 2026-07-28 after resources/subscribe, others for as long as they listen for that.
+func (g *gateway) addSubscriptions(hooks *server.Hooks) {
+	// mcp-go agrees to every subscription, and asks nobody but this hook.
+	hooks.AddOnRequestInitialization(func(ctx context.Context, _ any, message any) error {
+		raw, _ := message.(json.RawMessage)
+		if !bytes.Contains(raw, []byte(mcp.MethodResourcesSubscribe)) {
+			return nil
+		}
+		var r struct {
+			Method mcp.MCPMethod `json:"method"`
+			Params struct {
+				URI  string                     `json:"uri"`
+				Meta map[string]json.RawMessage `json:"_meta"`
+			} `json:"params"`
+		}
+		if json.Unmarshal(raw, &r) != nil || r.Method != mcp.MethodResourcesSubscribe || r.Params.URI == "" || r.Params.Meta[mcp.MetaKeyProtocolVersion] != nil {
+			return nil // mcp-go says what is wrong
+		}
+		err := g.subscribe(ctx, r.Params.URI)
+		if err != nil && !errors.As(err, new(*wire.Refusal)) {
+			err = wire.Refuse(mcp.INTERNAL_ERROR, nil, err)
+		}
+		return err
+	})
+	hooks.AddBeforeUnsubscribe(func(ctx context.Context, _ any, r *mcp.UnsubscribeRequest) {
+		if c := g.of(ctx); c != nil {
+			c.unsubscribe(r.Params.URI)
+		}
+	})
+	hooks.AddBeforeSubscriptionsListen(func(ctx context.Context, id any, r *mcp.SubscriptionsListenRequest) {
+		of := &r.Params.Notifications
+		of.ResourceSubscriptions = g.listenTo(ctx, id, of.ResourceSubscriptions)
+	})
+}
+
+var errNoSession = errors.New("a subscription needs a session")
+
+// subscriptions are those of a client, with a protocol before 2026-07-28.
+type subscriptions struct {
+	mu sync.Mutex
+	by map[string]func() // what ends each, by the client's URI; nil while it begins
+}
+
+// subscribe subscribes the client of a request to a resource, if it is not yet.
+func (g *gateway) subscribe(ctx context.Context, name string) error {
+	err := g.pass(ctx, request{string(mcp.MethodResourcesSubscribe), "", name, nil}, func(ctx context.Context, v *clientCall) error {
+		c := v.from
+		if c.id == "" {
+			return errNoSession
+		}
+		c.subscribed.mu.Lock()
+		if _, there := c.subscribed.by[name]; there {
+			c.subscribed.mu.Unlock()
+			return nil
+		}
+		if c.subscribed.by == nil {
+			c.subscribed.by = make(map[string]func())
+		}
+		c.subscribed.by[name] = nil
+		c.subscribed.mu.Unlock()
+		stop, err := g.follow(ctx, c, name, func(changed string) { c.TellUpdate(name, changed) })
+		c.subscribed.mu.Lock()
+		_, wanted := c.subscribed.by[name]
+		if err != nil {
+			delete(c.subscribed.by, name)
+		} else if wanted {
+			c.subscribed.by[name] = stop
+		}
+		c.subscribed.mu.Unlock()
+		if err == nil && !wanted { // the client has ended it meanwhile
+			stop()
+		}
+		return err
+	})
+	return notFound(ctx, name, refusal(name, err))
+}
+
+func (c *conversation) unsubscribe(name string) {
+	c.subscribed.mu.Lock()
+	stop := c.subscribed.by[name]
+	delete(c.subscribed.by, name)
+	c.subscribed.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	c.ForgetUpdate(name)
+}
+
+// follow subscribes a client's Session to what the client calls name. told gets the client's
+// name of what has changed.
+func (g *gateway) follow(ctx context.Context, c *conversation, name string, told func(changed string)) (stop func(), err error) {
+	from, own := named(name)
+	return c.session.SubscribeResource(ctx, from, own, func(changed string) {
+		if changed == own || from == "" && len(g.opts.servers) > 1 { // whose part it is, is not said
+			changed = name
+		} else {
+			changed = g.uri(from, changed)
+		}
+		told(changed)
+	})
+}
+
+// maxListened is how many resources a client can listen to by one request.
+const maxListened = 100
+
+// listenTo subscribes a client that listens by a request to resources, until ctx ends, and
+// returns those that it will be told of.
+func (g *gateway) listenTo(ctx context.Context, id any, names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	to := server.ClientSessionFromContext(ctx)
+	if to == nil {
+		return nil
+	}
+	names = slices.Clone(names[:min(len(names), maxListened)])
+	slices.Sort(names)
+	names = slices.Compact(names)
+	c := g.client(ctx)
+	acknowledged := g.acknowledged(ctx, id)
+	var stops []func() // guarded by mu
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	agreed := make([]bool, len(names))
+	for i, name := range names {
+		all.Go(func() {
+			agreed[i] = g.pass(ctx, request{string(mcp.MethodSubscriptionsListen), "", name, nil}, func(inner context.Context, _ *clientCall) error {
+				stop, err := g.follow(inner, c, name, func(changed string) {
+					n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: mcp.MethodNotificationResourceUpdated, Params: mcp.NotificationParams{
+						Meta: map[string]any{mcp.MetaKeySubscriptionID: id}, AdditionalFields: map[string]any{"uri": changed},
+					}}}
+					select {
+					case <-acknowledged: // first comes what the client is told of
+					case <-ctx.Done():
+						return
+					}
+					select {
+					case to.NotificationChannel() <- n:
+					case <-ctx.Done():
+					}
+				})
+				if err == nil {
+					mu.Lock()
+					stops = append(stops, stop)
+					mu.Unlock()
+				}
+				return err
+			}) == nil
+		})
+	}
+	all.Wait()
+	context.AfterFunc(ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		if c.id == "" { // nobody else has its session
+			c.session.Close()
+		}
+	})
+	var told []string
+	for i, name := range names {
+		if agreed[i] {
+			told = append(told, name)
+		}
+	}
+	return told
+}
+
+// acknowledged returns a channel that is closed when the client has the acknowledgement of a
+// request to listen, which comes first.
+func (g *gateway) acknowledged(ctx context.Context, id any) <-chan struct{} {
+	if w := wire.EventsOf(ctx); w != nil {
+		return w.Begun()
+	}
+	quoted, _ := json.Marshal(id)
+	return g.lines.Acknowledged(quoted)
+}

@@ -1,0 +1,217 @@
+package gateway
+
+//lint:file-ignore SA1019 what the protocol had before 2026-07-28 is served, too
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A board is a server that knows how many subscriptions there are to its resources.
+type board struct {
+	*server.MCPServer
+	mu         sync.Mutex
+	subscribed map[string]int
+	sessions   map[string]bool
+}
+
+func newBoard(name string) *board {
+	b := &board{subscribed: make(map[string]int), sessions: make(map[string]bool)}
+	hooks := &server.Hooks{}
+	add := func(ctx context.Context, uri string, n int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.subscribed[uri] += n
+		b.sessions[server.ClientSessionFromContext(ctx).SessionID()] = true
+	}
+	hooks.AddBeforeSubscribe(func(ctx context.Context, _ any, r *mcp.SubscribeRequest) { add(ctx, r.Params.URI, 1) })
+	hooks.AddBeforeUnsubscribe(func(ctx context.Context, _ any, r *mcp.UnsubscribeRequest) { add(ctx, r.Params.URI, -1) })
+	b.MCPServer = server.NewMCPServer(name, "1", server.WithResourceCapabilities(true, true), server.WithHooks(hooks))
+	for _, uri := range []string{"mem://a", "mem://b"} {
+		b.AddResource(mcp.NewResource(uri, uri), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) { return nil, nil })
+	}
+	return b
+}
+
+func (b *board) count(uri string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.subscribed[uri]
+}
+
+func (b *board) update(uri string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id := range b.sessions {
+		_ = b.SendNotificationToSpecificClient(id, mcp.MethodNotificationResourceUpdated, map[string]any{"uri": uri})
+	}
+}
+
+func (b *board) config(name string) mcphybrid.ServerConfig {
+	return mcphybrid.ServerConfig{Name: name, InProcess: b.MCPServer, Protocol: mcp.LATEST_LEGACY_PROTOCOL_VERSION}
+}
+
+// subscribe subscribes a client to a resource, until stop is called, as its protocol has it.
+func subscribe(t *testing.T, c *client.Client, told <-chan mcp.JSONRPCNotification, uri string) (stop func(), err error) {
+	t.Helper()
+	if c.ProtocolVersion() < mcp.LATEST_PROTOCOL_VERSION {
+		var r mcp.SubscribeRequest
+		r.Params.URI = uri
+		return func() {
+			var r mcp.UnsubscribeRequest
+			r.Params.URI = uri
+			assert.NoError(t, c.Unsubscribe(t.Context(), r))
+		}, c.Subscribe(within(t), r)
+	}
+	stop, err = c.ListenAsync(context.Background(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, nil)
+	require.NoError(t, err)
+	n := <-told
+	require.Equal(t, mcp.MethodNotificationSubscriptionsAcknowledged, n.Method, "it comes first")
+	agreed := n.Params.AdditionalFields["notifications"].(map[string]any)["resourceSubscriptions"]
+	if agreed == nil {
+		err = fmt.Errorf("not agreed to")
+	} else {
+		assert.Equal(t, []any{uri}, agreed)
+	}
+	return stop, err
+}
+
+// overPipes serves one client over standard input and output.
+func overPipes(t *testing.T, servers ...mcphybrid.ServerConfig) connector {
+	return func(t *testing.T, more ...client.ClientOption) *client.Client {
+		g := newGateway(gatewayOptions{servers: servers, wait: patience, grace: time.Second, logLevel: mcp.LoggingLevelInfo, log: slog.New(slog.DiscardHandler)})
+		in, toGateway := io.Pipe()
+		fromGateway, out := io.Pipe()
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- g.serveStdio(ctx, in, out) }()
+		t.Cleanup(func() {
+			cancel()
+			assert.NoError(t, <-ended)
+			g.close()
+			_ = toGateway.Close()
+		})
+		return client.NewClient(transport.NewIO(fromGateway, toGateway, io.NopCloser(&emptyReader{})), more...)
+	}
+}
+
+type emptyReader struct{}
+
+func (*emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
+
+// A client of either generation, over either transport, is told of updates of what it is
+// subscribed to, under its own URIs, until it ends that. The server has one subscription.
+func TestUpdatesReachSubscribers(t *testing.T) {
+	for generation, opts := range generations {
+		for _, over := range []string{"http", "stdio"} {
+			t.Run(over+" "+generation, func(t *testing.T) {
+				b, other := newBoard("b"), newBoard("other")
+				servers := []mcphybrid.ServerConfig{b.config("b"), other.config("other")}
+				open := overPipes(t, servers...)
+				if over == "http" {
+					_, url, _ := startHTTP(t, gatewayOptions{servers: servers}, web.Options{})
+					open = overHTTP(url)
+					if generation == "legacy" {
+						open = overHTTP(url, transport.WithContinuousListening())
+					}
+				}
+				c, told := connect(t, open, "test", opts...)
+				if over == "stdio" {
+					_, err := c.ListTools(t.Context(), mcp.ListToolsRequest{}) // the servers are there
+					require.NoError(t, err)
+				}
+				for len(told) > 0 {
+					<-told
+				}
+				const a = "mcphybrid://b/mem://a"
+				_, err := subscribe(t, c, told, "mcphybrid://b/mem://c")
+				require.Error(t, err)
+				stop, err := subscribe(t, c, told, a)
+				require.NoError(t, err)
+				if generation == "legacy" {
+					_, err = subscribe(t, c, told, a) // once more is no other one
+					require.NoError(t, err)
+				}
+				assert.Equal(t, 1, b.count("mem://a"))
+				assert.Zero(t, other.count("mem://a"))
+				other.update("mem://a")
+				b.update("mem://b")
+				b.update("mem://a")
+				n := wait(t, told, mcp.MethodNotificationResourceUpdated)
+				assert.Equal(t, a, n.Params.AdditionalFields["uri"])
+				assert.Equal(t, generation == "modern", n.Params.Meta[mcp.MetaKeySubscriptionID] != nil)
+				stop()
+				for ctx := within(t); b.count("mem://a") != 0; {
+					require.NoError(t, ctx.Err())
+				}
+				assert.Empty(t, told)
+			})
+		}
+	}
+}
+
+// A client is told of its own subscriptions only, and can't have one to what it may not read.
+// What a client had ends with its session.
+func TestSubscriptionsAreOnesOwn(t *testing.T) {
+	for generation, opts := range generations {
+		t.Run(generation, func(t *testing.T) {
+			b := newBoard("b")
+			file := filepath.Join(t.TempDir(), "tokens.json")
+			require.NoError(t, os.WriteFile(file, []byte(`{"tokens": [{"name": "ann", "token": "anns-own-token"}, {"name": "bob", "token": "bobs-own-token", "deny": ["b/mem://a"]}]}`), 0o600))
+			_, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{b.config("b")}}, web.Options{TokenFile: file})
+			as := func(token string) connector {
+				more := []transport.StreamableHTTPCOption{transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + token})}
+				if generation == "legacy" {
+					more = append(more, transport.WithContinuousListening())
+				}
+				return overHTTP(url, more...)
+			}
+			ann, toldAnn := connect(t, as("anns-own-token"), "ann", opts...)
+			bob, toldBob := connect(t, as("bobs-own-token"), "bob", opts...)
+			_, err := subscribe(t, ann, toldAnn, "mem://a")
+			require.NoError(t, err)
+			_, err = subscribe(t, bob, toldBob, "mem://a")
+			assert.Error(t, err)
+			_, err = subscribe(t, bob, toldBob, "mem://b")
+			require.NoError(t, err)
+			b.update("mem://a")
+			b.update("mem://b")
+			assert.Equal(t, "mem://a", wait(t, toldAnn, mcp.MethodNotificationResourceUpdated).Params.AdditionalFields["uri"])
+			assert.Equal(t, "mem://b", wait(t, toldBob, mcp.MethodNotificationResourceUpdated).Params.AdditionalFields["uri"])
+			assert.Empty(t, toldAnn)
+			assert.Empty(t, toldBob)
+			if generation == "legacy" { // mcp-go ends a session without the headers
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
+				require.NoError(t, err)
+				r.Header.Set("Authorization", "Bearer anns-own-token")
+				r.Header.Set(server.HeaderKeySessionID, ann.GetSessionId())
+				answer, err := http.DefaultClient.Do(r)
+				require.NoError(t, err)
+				require.NoError(t, answer.Body.Close())
+				http.DefaultClient.CloseIdleConnections()
+			}
+			require.NoError(t, ann.Close())
+			for ctx := within(t); b.count("mem://a") != 0; {
+				require.NoError(t, ctx.Err())
+			}
+			assert.Equal(t, 1, b.count("mem://b"))
+		})
+	}
+}
