@@ -164,7 +164,7 @@ func (m *Manager) fromCache(src *source, c *cache.Server) (list received, ok boo
 	all := resources.Listed(c.Lists, cache.Tools)
 	ctx := context.Background()
 	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
-	offers, more, _ := src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
+	offers, more, _ := src.lister(m.opts.Access, m.names, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
 	if problems = append(problems, more...); err != nil || len(problems) > 0 || len(defs)+len(offers) > m.opts.Limits.MaxTools {
 		return list, false
 	}

@@ -112,6 +112,7 @@ type Skills struct {
 type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
+	Server      string `json:"server,omitempty"` // that has it, if it is not the host's
 }
 
 // A Told says what of the items the conversation has.
