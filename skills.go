@@ -208,10 +208,13 @@ func (v *view) newSkills(list []listItem) *skillOffer {
 	}
 	hosts := slices.DeleteFunc(slices.Clone(o.Listed), func(sk *skill) bool { return sk.served != nil })
 	news := len(o.Listed) - len(hosts) // of servers
+	if news > 0 && !v.searchesSkills() && served+news > v.skills.maxInline {
+		o.Listed, news = hosts, 0 // who lists others again and again must not fill a conversation
+	}
 	switch {
 	case len(o.Listed) == 0:
 		return nil
-	case news > 0 && mine.hostFit && mayUse(v.rights, SkillSearchToolName) && (v.searchesSkills() || served+news > v.skills.maxInline):
+	case news > 0 && mine.hostFit && v.searchesSkills():
 		o.Count, o.Listed = news, hosts // servers push out none of the host's
 	case news == 0 && mine.hostFit: // as without servers
 	case v.searchesSkills():
