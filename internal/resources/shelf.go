@@ -27,7 +27,7 @@ type Shelf struct {
 	skills  []*Entry // those that are neither barred nor held back
 	entries []*Entry
 	byID    map[ID]*Entry
-	files   func() map[string][]*Entry // skills by the URIs of their files
+	files   func() map[string][]*Entry // skills by the URIs of their files; nil is none
 	index   func() *search.Index       // its documents are the entries
 }
 
@@ -105,7 +105,7 @@ func (s *Shelf) Find(id ID) *Entry {
 // skillsWith returns the skills of which uri is a file, and which the configuration permits,
 // those that are held back too.
 func (s *Shelf) skillsWith(uri string) []*Entry {
-	if s == nil {
+	if s == nil || s.files == nil {
 		return nil
 	}
 	return s.files()[uri]
