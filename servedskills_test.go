@@ -65,7 +65,6 @@ func TestSpecH8SkillsOfServers(t *testing.T) {
 		assert.Empty(t, m.Problems())
 		assert.Empty(t, docs.Reads, "nothing is read ahead of need")
 		s := m.NewSession(nil)
-		const refunds = "mcp_docs__acme_billing_refunds_53ba1ea1"
 		names, _ := listedIn(t, skillsSection(s))
 		require.Len(t, names, 3)
 		assert.Equal(t, []string{"merge-pages", "mcp_docs__merge-pages"}, names[:2])
@@ -118,9 +117,15 @@ func TestSpecH8SkillsOfServers(t *testing.T) {
 		assert.Contains(t, lost, "mcp_docs__merge-pages")
 		assert.Equal(t, section, skillsSection(restored))
 		require.NoError(t, check(m, s, restored))
+		for _, deny := range []string{"docs/merge-pages", "docs/skill://merge-*", "mcp_docs__merge-*", "docs/*"} {
+			for _, opts := range []*SessionOptions{{Skills: Access{Deny: []string{deny}}}, {Access: Access{Deny: []string{deny}}}} {
+				restored, _, err = m.RestoreSession(state, opts)
+				require.NoError(t, err)
+				assert.NotContains(t, skillsSection(restored), "mcp_docs__merge-pages", deny)
+			}
+		}
 		names, _ = listedIn(t, skillsSection(m.NewSession(nil)))
 		assert.Equal(t, []string{"merge-pages"}, names)
-		_ = refunds
 	}
 }
 
@@ -365,15 +370,11 @@ func TestSpecH8SkillsThatAreWrong(t *testing.T) {
 		require.NoError(t, check(m))
 	}
 
-	// A server that does not declare the extension is not asked, and one that lacks the method
-	// has none.
-	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	// A server that does not declare the extension is not asked.
 	plain := mcptest.Server("plain", mcptest.Echo("merge", "Merges pages"))
-	docs.Has("good", "Text.", "")
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "docs", InProcess: &edited{plain, func(method string, message json.RawMessage) mcp.JSONRPCMessage {
 		assert.NotEqual(t, "skills/list", method)
 		return nil
 	}}}}})
 	assert.Empty(t, m.Problems())
-	_ = docs
 }

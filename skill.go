@@ -186,7 +186,7 @@ func (s *scope) newSkillSet(list []Skill) *skillSet {
 		set.list = append(set.list, sk)
 		set.byName[sk.Name] = sk
 	}
-	set.index = sync.OnceValue(func() ranker { return s.newSkillIndex(set.list) })
+	set.index = sync.OnceValue(func() ranker { return newSkillIndex(s.indexer, set.list) })
 	return set
 }
 
@@ -206,8 +206,8 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 }
 
 // newSkillIndex returns an index of skills. It indexes them like tools.
-func (s *scope) newSkillIndex(list []*skill) ranker {
-	return s.indexer.index(nil, len(list),
+func newSkillIndex(by *indexer, list []*skill) ranker {
+	return by.index(nil, len(list),
 		func(doc int) string { return list[doc].Name + " " + list[doc].Description },
 		func(doc int) *search.Document {
 			return &search.Document{Name: list[doc].Name, Description: list[doc].Description}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -226,7 +227,7 @@ func (v *view) newSkills(list []listItem) *skillOffer {
 func (o *skillOffer) save() *saved.Skills {
 	kept := &saved.Skills{Count: o.Count, More: o.More}
 	for _, sk := range o.Listed {
-		kept.Listed = append(kept.Listed, saved.Skill{Name: sk.Name, Description: sk.Description, Server: sk.server()})
+		kept.Listed = append(kept.Listed, saved.Skill{Name: sk.Name, Description: sk.Description, Server: sk.server(), URI: sk.uri()})
 	}
 	return kept
 }
@@ -241,7 +242,7 @@ func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skillO
 	}
 	for _, e := range o.Listed {
 		name := e.Name
-		if e.Server != "" && text.IsSafeName(name) {
+		if e.Server != "" && text.IsSafeName(name) && len(e.URI) <= resources.MaxURI {
 			name = "a" // names of servers' skills are as those of tools
 		}
 		if err := (&Skill{Name: name, Description: e.Description, Body: "-"}).Validate(); err != nil {

@@ -89,9 +89,7 @@ func parseSkill(raw json.RawMessage, maxBytes int) (*Item, error) {
 	if !ok || !hosted || scheme == "" || checkPath(place) != nil || path.Base(place) != it.Name {
 		return fail("the uri does not end in its name and SKILL.md, as in skill://%s/SKILL.md", text.Line(it.Name, text.MaxName))
 	}
-	if it.Manifest.Own = place; scheme != "skill" {
-		it.Manifest.Own = root
-	}
+	it.Manifest.Own = SkillPath(it.ID)
 	if it.Manifest.Files, err = readFiles(root, files); err != nil {
 		return fail("the resources: %w", err)
 	}
@@ -103,6 +101,12 @@ func parseSkill(raw json.RawMessage, maxBytes int) (*Item, error) {
 		return fail("its SKILL.md has %d bytes, more than the limit of %d", own.Size, MaxSkillText)
 	}
 	return it, nil
+}
+
+// SkillPath returns what tells a skill from the server's others, by the URI of its SKILL.md:
+// its path, and its scheme if that is not the usual one.
+func SkillPath(uri string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(uri, skillFile), "skill://")
 }
 
 // readFront reads the front matter. The field tools is our extension of the format, as in
