@@ -136,6 +136,7 @@ func TestSpecH8SkillsAreTrusted(t *testing.T) {
 	for _, trust := range []TrustPolicy{TrustOff, TrustWarn, TrustQuarantine, TrustApprove} {
 		docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
 		docs.Has("merge-pages", "Merge with care.", "", "a.md", "Alpha")
+		docs.AddResource(mcp.NewResource("skill://merge-pages/a.md", "a"), nil) // which makes no way around its skill
 		m, _ := newTestManager(t, &Options{Trust: trust, Servers: []ServerConfig{skilledConfig("docs", docs)}})
 		s := m.NewSession(nil)
 		skillsSection(s)
