@@ -405,7 +405,7 @@ func TestExtensions(t *testing.T) {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			assert.NoError(t, err)
-			if strings.Contains(string(body), `"extensions":{"`+ui+`":{"mimeTypes":["text/html;profile=mcp-app"]}}`) {
+			if strings.Contains(string(body), `"extensions":{"io.modelcontextprotocol/skills":{},"`+ui+`":{"mimeTypes":["text/html;profile=mcp-app"]}}`) {
 				told.Add(1)
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))

@@ -80,6 +80,9 @@ func check(m *Manager, sessions ...*Session) error {
 		if got, want := s.textOf(shown, began, true, true), s.sections(shown, true, true); got != want {
 			return fmt.Errorf("the text of the list is\n%s\ninstead of\n%s", got, want)
 		}
+		if err := checkSkills(v); err != nil {
+			return err
+		}
 		for _, c := range v.catalogs {
 			if i := slices.IndexFunc(c.tools, func(t *BridgeTool) bool { return !t.def.Apps.model }); i >= 0 {
 				return fmt.Errorf("%s is not for the model, and in its catalog", c.tools[i].name)
@@ -107,6 +110,33 @@ func check(m *Manager, sessions ...*Session) error {
 		}
 		if err := checkRestored(m, s); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkSkills checks that each skill of a server is one that its server's catalog has now,
+// that nothing forbids or holds back, and that has the name of no other.
+func checkSkills(v *view) error {
+	seen := make(map[string]bool)
+	for _, sk := range v.mySkills().list {
+		if seen[sk.Name] || v.skill(sk.Name) != sk {
+			return fmt.Errorf("the skill %q is another, or there twice", sk.Name)
+		}
+		seen[sk.Name] = true
+		if sk.served == nil {
+			if err := checkSkillName(sk.Name); err != nil {
+				return err
+			}
+			continue
+		}
+		e := sk.served.entry
+		if e.Quarantined != nil || e.Barred != nil || !v.rights.Permit(e.Names) || !v.skillRights.Permit(e.Names) || checkSkillName(sk.Name) == nil {
+			return fmt.Errorf("the skill %+v is offered: held %v, barred %v", e.Names, e.Quarantined, e.Barred)
+		}
+		i := slices.IndexFunc(v.catalogs, func(c *catalog) bool { return c.owner == sk.served.of })
+		if i < 0 || v.catalogs[i].shelf.Find(e.Key()) != e || v.catalogs[i].prefixes.Server(sk.Name) != e.Names.Server {
+			return fmt.Errorf("the skill %+v is of no catalog", e.Names)
 		}
 	}
 	return nil

@@ -264,7 +264,7 @@ func (v *view) offers(kind metaKind) bool {
 	case metaResourceSearch:
 		return v.reads
 	case metaResourceRead:
-		return v.reads || v.linked
+		return v.reads || v.linked || v.files && v.hasSkills()
 	}
 	return v.bridges
 }

@@ -1,7 +1,10 @@
 package mcphybrid
 
 import (
+	"cmp"
+
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
@@ -27,6 +30,15 @@ func (src *source) nameTool(book *names.Book, d *definition) (err error) {
 		d.wanted = alone.Name(d.Own)
 	}
 	return nil
+}
+
+// nameSkill gives a skill of the server the name by which models load it: the same at each
+// call. It fails if it can be no skill.
+func (src *source) nameSkill(book *names.Book, it *resources.Item) (string, error) {
+	if err := cmp.Or(checkSkillName(it.Name), checkSkillDescription(it.Description), checkSkillTools(it.Manifest.Tools)); err != nil {
+		return "", err
+	}
+	return book.Name(src.claim, it.Manifest.Own)
 }
 
 // subjectOf returns what patterns see of what a server lists under a name, besides tools.

@@ -208,7 +208,8 @@ type Options struct {
 	Ask ask.Options
 
 	// Extensions are the extensions of MCP that the host supports, with what it says
-	// of each, as JSON. Servers are told of them. For a host that shows apps:
+	// of each, as JSON. Servers are told of them, and always of
+	// "io.modelcontextprotocol/skills". For a host that shows apps:
 	//
 	//	{"io.modelcontextprotocol/ui": map[string]any{"mimeTypes": []string{"text/html;profile=mcp-app"}}}
 	Extensions map[string]any

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
@@ -92,6 +93,7 @@ type partition struct {
 	applies     []bool        // which rules apply to intent
 	included    bool          // one of these includes
 	reads       bool          // there is a resource or a template to read
+	files       bool          // a skill of a server has files to read
 	ended       bool          // the Manager is closed
 
 	maxInlineTokens int // limit of the inline definitions; fewer if tools are deferred
@@ -104,6 +106,10 @@ type partition struct {
 	figures        struct { // see scope.figuresOf
 		once sync.Once
 		Stats
+	}
+	servedViews struct { // see view.withServed
+		made atomic.Int32
+		all  sync.Map
 	}
 	rest struct {
 		once sync.Once

@@ -93,7 +93,8 @@ func (s *scope) partition(r rules.Rights, intent string, since func([]*catalog) 
 			sel.ended = sel.ended || c.ended
 		}
 		sel.decide()
-		sel.reads = sel.resources(s).Reads()
+		of := sel.resources(s)
+		sel.reads, sel.files = of.Reads(), of.ReadsFiles()
 	})
 	return &sel.partition
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/scan"
@@ -29,6 +30,9 @@ func (m *Manager) skillProblems() []error {
 		return problems
 	}
 	for _, sk := range v.skills.list {
+		if sk.served != nil {
+			continue // its model is told
+		}
 		if _, missing := v.toolsOf(sk); len(missing) > 0 {
 			problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: skill %q names missing tools: %s", sk.Name, text.Names(missing))))
 		}
@@ -66,7 +70,8 @@ func (m *Manager) logIdlePatterns() {
 
 // Marks returns the suspicious text in the definitions of the catalog's tools, by
 // registered name, and nothing for a tool without any. What is suspicious in a server's
-// instructions stands under the server's name, if it has tools. It reads all definitions:
+// instructions stands under the server's name, if it has tools, and what is in the name and the
+// description of a server's skill under the name by which it is loaded. It reads all definitions:
 // [scan.Definition] says how long a byte takes. A mark is a reason for a person to look,
 // not a proof. The Manager does nothing about it.
 func (m *Manager) Marks() map[string][]scan.Mark {
@@ -89,7 +94,18 @@ func (m *Manager) Marks() map[string][]scan.Mark {
 		}
 	}
 	for _, s := range c.list.servers {
-		if s == nil || s.instructions == "" {
+		if s == nil {
+			continue
+		}
+		for _, e := range s.entries {
+			if e.Kind != resources.Skill {
+				continue
+			}
+			if found := scan.Definition(skillAsDefinition(e.Raw), nil); len(found) > 0 {
+				marks[e.Names.Name] = append(marks[e.Names.Name], found...)
+			}
+		}
+		if s.instructions == "" {
 			continue
 		}
 		if found := scan.Definition(instructionsAsDefinition(s.instructions), nil); len(found) > 0 {

@@ -82,12 +82,12 @@ func (m *Manager) checkResources(ctx context.Context, src *source, list upstream
 	m.mu.Lock()
 	old := src.resources
 	m.mu.Unlock()
-	return src.lister(m.opts.Access, m.opts.Limits.MaxDefinition).Check(ctx, list, old)
+	return src.lister(m.opts.Access, m.names, m.opts.Limits.MaxDefinition).Check(ctx, list, old)
 }
 
 // lister returns what checks the lists of the server besides its tools.
-func (src *source) lister(access Access, maxBytes int) *resources.Lister {
-	return &resources.Lister{Server: src.name, Names: src.subjectOf, MaxBytes: maxBytes, Bar: func(t rules.Tool) error {
+func (src *source) lister(access Access, book *names.Book, maxBytes int) *resources.Lister {
+	return &resources.Lister{Server: src.name, Names: src.subjectOf, MaxBytes: maxBytes, Skill: func(it *resources.Item) (string, error) { return src.nameSkill(book, it) }, Bar: func(t rules.Tool) error {
 		if !permitsOwn(src.cfg.Tools, t) || !rules.Access(access).Permits(t) {
 			return ErrNotPermitted
 		}

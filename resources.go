@@ -78,7 +78,9 @@ func (s *Session) Prompts() (list []Prompt) {
 //
 // For a URI that no list has, the access lists must permit both the template and the
 // URI, as it is and without percent signs, dot segments and what stands behind a ? or #.
-// If that is the URI of one that is listed, the session must be allowed to use it too.
+// If that is the URI of one that is listed, the session must be allowed to use it too. The
+// files of servers' skills that the session may use are read so too, and only if they are
+// what the server listed of them.
 //
 // The contents are as the server sent them, not cut. Don't trust them. The error may wrap
 // [ErrUnknownResource], [ErrNotPermitted], [ErrQuarantined], [ErrServerDown],
@@ -105,6 +107,18 @@ func (s *Session) GetPrompt(ctx context.Context, server, name string, args map[s
 		}
 	}
 	return result, err
+}
+
+// readable returns what the session sees beside tools, the skills among it.
+func (v *view) readable() *resources.View {
+	all := v.resources(v.scope)
+	all.BarSkill = func(t rules.Tool) error {
+		if !mayUse(v.rights, SkillLoadToolName) || !v.skillRights.Permit(t) {
+			return ErrNotPermitted
+		}
+		return nil
+	}
+	return all
 }
 
 // maxCompletions is how many values the protocol permits in a completion.
@@ -146,14 +160,14 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 	s.mu.Lock()
 	links := s.links
 	s.mu.Unlock()
-	at, err := v.resources(s.scope).Locate(ctx, kind, server, id, links)
+	at, err := v.readable().Locate(ctx, kind, server, id, links)
 	of, _ := at.Of.(*owner)
 	from = origin{of, at.Server}
 	if to, _ := s.scope.manager.server(from.of, from.server); err == nil && to != nil { // else it was removed just now
 		bar := func() error { // it may be held back by now
 			var err error
 			if now := s.view(); now.partition != v.partition {
-				_, err = now.resources(s.scope).Locate(ctx, kind, from.server, id, links)
+				_, err = now.readable().Locate(ctx, kind, from.server, id, links)
 			}
 			if held := new(ChangedError); errors.As(err, &held) {
 				return held
@@ -165,6 +179,11 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 		}
 		if result, err = request(broker.WithCaller(ctx, s.caller), to, bar); err != nil {
 			err = upstream.About(err, kind.String(), id, from.server)
+		} else if r, ok := result.(*mcp.ReadResourceResult); ok {
+			if err = v.readable().Verify(kind, at, id, r); err != nil {
+				to.ListAgain() // it may have changed the skill
+				result, err = nil, upstream.About(err, kind.String(), id, from.server)
+			}
 		}
 	} else if unknown := (&resources.Unknown{Server: server, ID: id}); err == nil || errors.As(err, &unknown) {
 		err = (*UnknownResourceError)(unknown)

@@ -104,7 +104,7 @@ func (m *Manager) reviewList(src *source, name string, listed []*trust.Definitio
 	return held
 }
 
-// Accept accepts the changed or new definition of a tool, a resource, a template or a
+// Accept accepts the changed or new definition of a tool, a resource, a template, a skill or a
 // prompt, or the instructions of a server, which are then no longer held back. server and tool are those in its
 // [ChangedError]. hash is the Is of that error: if the definition has changed once
 // more since, Accept fails. It also fails if there is no such server or tool, and if

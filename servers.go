@@ -49,7 +49,7 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 	status.Tools = len(src.listed)
 	status.Instructions = text.Lines(src.instructions)
 	of := resources.Count(src.resources)
-	status.Resources, status.Templates, status.Prompts = of[resources.Resource], of[resources.Template], of[resources.Prompt]
+	status.Resources, status.Templates, status.Prompts, status.Skills = of[resources.Resource], of[resources.Template], of[resources.Prompt], of[resources.Skill]
 	return status
 }
 

@@ -82,7 +82,8 @@ type SessionOptions struct {
 	// Access denies [SearchToolName].
 	Access Access
 
-	// Skills says, by name, which of the Manager's skills the session may use.
+	// Skills says, by name, which of the Manager's skills the session may use. Those of
+	// servers have names, servers and URIs as resources do.
 	// If Access denies [SkillLoadToolName], the session may use no skill. If
 	// Access denies [SkillSearchToolName], the prompt lists all skills,
 	// whatever their number.

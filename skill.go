@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/search"
 )
@@ -55,7 +56,7 @@ type Skill struct {
 const (
 	maxSkillDescription = 1024 // characters
 	maxSkillTools       = 32
-	maxSkillBody        = 1 << 20 // bytes
+	maxSkillBody        = resources.MaxSkillText // bytes
 
 	maxSkillName = 64
 )
@@ -120,11 +121,12 @@ func checkSkillBody(body string) error {
 // skillLifetime is how long the text of a skill stays fresh.
 const skillLifetime = 5 * time.Minute
 
-// A skill is a [Skill] of a Manager.
+// A skill is a [Skill] of a Manager, of the host or of a server.
 type skill struct {
 	Skill
-	element string // its line in the section
-	body    *lazy.Value[string]
+	element string              // its line in the section
+	body    *lazy.Value[string] // nil for that of a server
+	served  *servedSkill        // nil for one of the host
 }
 
 // A skillSet is one version of the skills that a Manager has. It must not be
@@ -135,6 +137,7 @@ type skillSet struct {
 	byName   map[string]*skill
 	problems []error // one for each rejected skill
 	index    func() ranker
+	served   bool // some are of servers, which not every session has
 
 	maxInline int
 	maxTokens int
@@ -183,7 +186,7 @@ func (s *scope) newSkillSet(list []Skill) *skillSet {
 		set.list = append(set.list, sk)
 		set.byName[sk.Name] = sk
 	}
-	set.index = sync.OnceValue(func() ranker { return s.newSkillIndex(set.list) })
+	set.index = sync.OnceValue(func() ranker { return newSkillIndex(s.indexer, set.list) })
 	return set
 }
 
@@ -203,8 +206,8 @@ func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
 }
 
 // newSkillIndex returns an index of skills. It indexes them like tools.
-func (s *scope) newSkillIndex(list []*skill) ranker {
-	return s.indexer.index(nil, len(list),
+func newSkillIndex(by *indexer, list []*skill) ranker {
+	return by.index(nil, len(list),
 		func(doc int) string { return list[doc].Name + " " + list[doc].Description },
 		func(doc int) *search.Document {
 			return &search.Document{Name: list[doc].Name, Description: list[doc].Description}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -79,6 +80,10 @@ func textSkill(name string, tools, without, missing []string, bridge bool) strin
 type skillView struct {
 	list []*skill // in the order of the set
 	fit  bool     // the prompt has room to list them
+
+	// Of a set with skills of servers:
+	served  map[*skill]bool // those of servers
+	hostFit bool            // the prompt has room to list the host's
 }
 
 // view returns the skills that r permits.
@@ -91,20 +96,25 @@ func (set *skillSet) view(r rules.Rights) *skillView {
 	if len(r) > 0 {
 		v.list = slices.DeleteFunc(slices.Clone(set.list), func(sk *skill) bool { return !r.PermitName(sk.Name) })
 	}
-	if len(v.list) <= set.maxInline {
-		section := (&skillsText{Listed: v.list}).section()
-		v.fit = utf8.RuneCountInString(section)/4 <= set.maxTokens
-	}
+	v.fit = set.fits(v.list)
 	if set.viewed.Add(1) <= maxPromptPrefixes {
 		set.views.Store(key, v)
 	}
 	return v
 }
 
+// fits reports whether the prompt has room to list these.
+func (set *skillSet) fits(list []*skill) bool {
+	return len(list) <= set.maxInline && utf8.RuneCountInString((&skillsText{Listed: list}).section())/4 <= set.maxTokens
+}
+
 // mySkills returns the skills that the session may load.
 func (v *view) mySkills() *skillView {
 	if v.skills == nil || len(v.skills.list) == 0 || !mayUse(v.rights, SkillLoadToolName) {
 		return &skillView{}
+	}
+	if v.skills.served {
+		return v.withServed()
 	}
 	return v.skills.view(v.skillRights)
 }
@@ -113,18 +123,23 @@ func (v *view) mySkills() *skillView {
 func (v *view) hasSkills() bool { return len(v.mySkills().list) > 0 }
 
 // searchesSkills reports whether the model must search for skills, since there are
-// too many to list. A session that may not search lists them all.
+// too many to list. A session that may not search lists them all. The model of an MCP client
+// may not be shown a list, and searches if there are skills of servers.
 func (v *view) searchesSkills() bool {
 	mine := v.mySkills()
-	return len(mine.list) > 0 && !mine.fit && mayUse(v.rights, SkillSearchToolName)
+	return len(mine.list) > 0 && (!mine.fit || v.client && len(mine.served) > 0) && mayUse(v.rights, SkillSearchToolName)
 }
 
 // skill returns the skill with that name if the session may load it, or nil.
 func (v *view) skill(name string) *skill {
-	if v.skills == nil || !mayUse(v.rights, SkillLoadToolName) || !v.skillRights.PermitName(name) {
+	if v.skills == nil || !mayUse(v.rights, SkillLoadToolName) {
 		return nil
 	}
-	return v.skills.byName[name]
+	sk := v.skills.byName[name]
+	if sk != nil && sk.served != nil && v.mySkills().served[sk] || sk != nil && sk.served == nil && v.skillRights.PermitName(name) {
+		return sk
+	}
+	return nil
 }
 
 // toolsOf returns the registered names of the tools that sk names and the session
@@ -136,6 +151,12 @@ func (v *view) toolsOf(sk *skill) (names, missing []string) {
 		}
 	}
 	for _, name := range sk.Tools {
+		if sk.served != nil {
+			if !v.addServed(sk, name, add) {
+				missing = append(missing, cmp.Or(text.Line(name, text.MaxName), "?"))
+			}
+			continue
+		}
 		if t, _ := v.lookup(name); t != nil {
 			add(t)
 			continue
@@ -157,14 +178,14 @@ func (v *view) toolsOf(sk *skill) (names, missing []string) {
 // A skillsText is what a skills section tells the model.
 type skillsText struct {
 	Listed []*skill // the skills to list
-	Count  int      // number of skills to search for, if none is listed
+	Count  int      // number of skills to search for beside these
 	More   bool     // earlier sections listed others
 }
 
 // newSkills returns what is said of new skills for a model that was shown list, or nil
 // if there are none.
 func (v *view) newSkills(list []listItem) *skillsText {
-	told := make(map[string]bool)
+	told, served, searched := make(map[string]bool), 0, false
 	for _, e := range list {
 		if e.section != skillText {
 			continue
@@ -172,19 +193,31 @@ func (v *view) newSkills(list []listItem) *skillsText {
 		if len(e.mentions.skills.Listed) == 0 {
 			return nil // the model searches, which also finds new skills
 		}
+		searched = searched || e.mentions.skills.Count > 0 // for those of servers
 		for _, sk := range e.mentions.skills.Listed {
 			told[sk.Name] = true
+			if sk.server() != "" {
+				served++
+			}
 		}
 	}
-	o := &skillsText{More: len(told) > 0}
-	for _, sk := range v.mySkills().list {
-		if !told[sk.Name] {
+	o, mine := &skillsText{More: len(told) > 0}, v.mySkills()
+	for _, sk := range mine.list {
+		if !told[sk.Name] && !(searched && sk.served != nil) {
 			o.Listed = append(o.Listed, sk)
 		}
+	}
+	hosts := slices.DeleteFunc(slices.Clone(o.Listed), func(sk *skill) bool { return sk.served != nil })
+	news := len(o.Listed) - len(hosts) // of servers
+	if news > 0 && !v.searchesSkills() && served+news > v.skills.maxInline {
+		o.Listed, news = hosts, 0 // who lists others again and again must not fill a conversation
 	}
 	switch {
 	case len(o.Listed) == 0:
 		return nil
+	case news > 0 && mine.hostFit && v.searchesSkills():
+		o.Count, o.Listed = news, hosts // servers push out none of the host's
+	case news == 0 && mine.hostFit: // as without servers
 	case v.searchesSkills():
 		o.Count, o.Listed = len(o.Listed), nil
 	}
@@ -194,7 +227,7 @@ func (v *view) newSkills(list []listItem) *skillsText {
 func (o *skillsText) save() *saved.Skills {
 	kept := &saved.Skills{Count: o.Count, More: o.More}
 	for _, sk := range o.Listed {
-		kept.Listed = append(kept.Listed, saved.Skill{Name: sk.Name, Description: sk.Description})
+		kept.Listed = append(kept.Listed, saved.Skill{Name: sk.Name, Description: sk.Description, Server: sk.server(), URI: sk.uri()})
 	}
 	return kept
 }
@@ -208,15 +241,19 @@ func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skills
 		return nil, nil
 	}
 	for _, e := range o.Listed {
-		if err := (&Skill{Name: e.Name, Description: e.Description, Body: "-"}).Validate(); err != nil {
+		name := e.Name
+		if e.Server != "" && text.IsSafeName(name) && len(e.URI) <= resources.MaxURI {
+			name = "a" // names of servers' skills are as those of tools
+		}
+		if err := (&Skill{Name: name, Description: e.Description, Body: "-"}).Validate(); err != nil {
 			return nil, fmt.Errorf("the skill %q: %w", text.Line(e.Name, text.MaxName), err)
 		}
 		sk := v.skill(e.Name)
-		if sk == nil || sk.Description != e.Description {
+		if sk == nil || sk.Description != e.Description || sk.server() != e.Server {
 			report(e.Name)
-			sk = &skill{Skill: Skill{Name: e.Name, Description: e.Description}, element: textSkillElement(e.Name, e.Description)}
+			sk = awaySkill(e)
 		}
-		if v.skillRights.PermitName(e.Name) && !seen[e.Name] {
+		if v.permitsAway(sk) && !seen[e.Name] {
 			seen[e.Name] = true
 			restored.Listed = append(restored.Listed, sk)
 		}
@@ -247,6 +284,12 @@ func (o *skillsText) section() string {
 		b.WriteString(sk.element)
 	}
 	b.WriteString("</available_skills>\n")
+	if slices.ContainsFunc(o.Listed, func(sk *skill) bool { return sk.server() != "" }) {
+		b.WriteString(textServedSkills)
+	}
+	if o.Count > 0 {
+		fmt.Fprintf(&b, textServedSearch, o.Count)
+	}
 	return b.String()
 }
 
@@ -259,10 +302,13 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 	v := s.view()
 	answer := skillAnswer{Skills: []foundSkill{}}
 	for _, sk := range v.findSkills(query, min(max(n, 1), s.scope.opts.Search.Limit)) {
-		answer.Skills = append(answer.Skills, foundSkill{Name: sk.Name, Description: text.Line(sk.Description, s.scope.opts.Prompt.MaxDescription)})
+		answer.Skills = append(answer.Skills, foundSkill{Name: sk.Name, Server: text.Line(sk.server(), text.MaxName), Description: text.Line(sk.Description, s.scope.opts.Prompt.MaxDescription)})
 	}
 	answer.Count = len(answer.Skills)
 	answer.Message = textFoundSkills(answer.Count, v.skills.index().HasTerms(query))
+	if slices.ContainsFunc(answer.Skills, func(f foundSkill) bool { return f.Server != "" }) {
+		answer.Message += textFoundServed
+	}
 	text := text.JSON(answer)
 	s.countAnswer(text)
 	return mcp.NewToolResultText(text)
@@ -315,7 +361,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 		}, maxNearest)
 		return mcp.NewToolResultError(textNoSkill(in.Name, near, v.offers(metaSkillSearch)))
 	}
-	body, err := sk.body.Get(ctx)
+	body, err := s.skillText(ctx, sk)
 	if err != nil {
 		s.scope.opts.Logger.Warn("mcphybrid: loading a skill failed", "skill", sk.Name, "error", err)
 		return mcp.NewToolResultError(textSkillFailed(sk.Name, err))
@@ -330,7 +376,11 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 		}
 	}
 	s.nameKnown(v.toolsNamed(slices.Concat(tools, without)))
-	return s.truncate(mcp.NewToolResultText(textSkill(sk.Name, tools, without, missing, v.disclosure == ByBridge) + body))
+	head := textSkill(sk.Name, tools, without, missing, v.disclosure == ByBridge)
+	if sk.served != nil {
+		head = textServedSkill(sk.served, v.offers(metaResourceRead)) + head
+	}
+	return s.truncate(mcp.NewToolResultText(head + body))
 }
 
 // A skillAnswer is the answer to a search for skills.
@@ -343,6 +393,7 @@ type skillAnswer struct {
 // A foundSkill is a skill that a search found.
 type foundSkill struct {
 	Name        string `json:"name"`
+	Server      string `json:"server,omitempty"` // that has it, if it is not the host's
 	Description string `json:"description"`
 }
 

@@ -153,7 +153,7 @@ func (s *snapshotOf) serversOf(m *Manager, figures map[string]snapshot.Figures) 
 		if src.server != nil {
 			is := m.statusOf(src)
 			*st = snapshot.Server{
-				State: string(is.State), Since: is.Since, Took: is.Took, Tools: is.Tools, Resources: is.Resources, Templates: is.Templates, Prompts: is.Prompts,
+				State: string(is.State), Since: is.Since, Took: is.Took, Tools: is.Tools, Resources: is.Resources, Templates: is.Templates, Prompts: is.Prompts, Skills: is.Skills,
 				Failures: is.Failures, Retry: is.Retry, Instructions: s.Text(is.Instructions),
 			}
 			if is.Err != nil {

@@ -26,7 +26,7 @@ type ServerStatus struct {
 	Took  time.Duration // how long its last start took until it was ready or failed
 	Tools int           // number of its tools
 
-	Resources, Templates, Prompts int // numbers of these
+	Resources, Templates, Prompts, Skills int // numbers of these
 
 	// Instructions are what the server says of itself and how to use it: at most 2 KiB, in
 	// lines without invisible characters. They are "" without any, with

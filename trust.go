@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/scan"
 )
@@ -44,12 +46,12 @@ func (p TrustPolicy) caution() trust.Caution {
 	return trust.Never
 }
 
-// A ChangedError reports a tool, a resource, a template of resources or a prompt whose
+// A ChangedError reports a tool, a resource, a template of resources, a prompt or a skill whose
 // definition differs from the one that was first seen, or last accepted, or a new one
 // that is held back. So it does for the instructions of a server. [Manager.Problems] returns it.
 type ChangedError struct {
-	Server, Tool string          // Tool is the own name of a tool or a prompt, a URI or its template, or "instructions"
-	Kind         string          // "tool", "resource", "resource template", "prompt", or "text" for instructions
+	Server, Tool string          // Tool is the own name of a tool or a prompt, a URI or its template, that of a skill's SKILL.md, or "instructions"
+	Kind         string          // "tool", "resource", "resource template", "prompt", "skill", or "text" for instructions
 	Name         string          // the registered name; "" for instructions
 	Quarantined  bool            // it is held back: it can't be shown or called
 	Added        bool            // it is new, and no definition of it is known
@@ -84,7 +86,19 @@ func (e *ChangedError) Unwrap() error {
 
 // Marks returns the suspicious text in the new definition, like [Manager.Marks]
 // but without the names of other servers' tools.
-func (e *ChangedError) Marks() []scan.Mark { return scan.Definition(e.Definition, nil) }
+func (e *ChangedError) Marks() []scan.Mark {
+	if e.Kind == resources.Skill.String() {
+		return scan.Definition(skillAsDefinition(e.Definition), nil)
+	}
+	return scan.Definition(e.Definition, nil)
+}
+
+// skillAsDefinition returns what a list says of a skill in the form of a definition, which can
+// be scanned for suspicious text.
+func skillAsDefinition(raw json.RawMessage) json.RawMessage {
+	values, _ := text.Fields(raw, "frontmatter")
+	return values[0]
+}
 
 // maxKnown times [ServerLimits.MaxTools] is how many tools of a server we remember,
 // and how many names with a hash. We never forget one to make room: otherwise a

@@ -187,6 +187,6 @@ func (s *Session) viewOf(now *partition) *view {
 	return &view{
 		partition: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inlineTools, s.overflow),
 		active: s.active, activations: s.activations, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
-		skills: s.scope.skills.cur.Load(), skillRights: s.skills,
+		skills: s.scope.skillsOf(now), skillRights: s.skills,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/frontmatter"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"go.yaml.in/yaml/v4"
 )
@@ -179,22 +180,15 @@ type lineError struct {
 
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.text) }
 
-// splitFrontMatter returns what stands between the first line, which is ---,
-// and the next such line, and what stands below that.
+// splitFrontMatter is [frontmatter.Split] of the beginning of a file.
 func splitFrontMatter(data []byte) (front, body []byte, err error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	line, rest, _ := bytes.Cut(data, []byte("\n"))
-	if string(bytes.TrimRight(line, " \t\r")) != "---" {
-		return nil, nil, &lineError{1, "it does not begin with a line of ---, which begins the front matter"}
+	switch front, body, err = frontmatter.Split(data); {
+	case errors.Is(err, frontmatter.ErrOpen):
+		err = &lineError{1, fmt.Sprintf("%v, in the first %d bytes", err, maxFrontMatter)}
+	case err != nil:
+		err = &lineError{1, err.Error()}
 	}
-	for next := rest; len(next) > 0; {
-		begin := next
-		line, next, _ = bytes.Cut(next, []byte("\n"))
-		if string(bytes.TrimRight(line, " \t\r")) == "---" {
-			return rest[:len(rest)-len(begin)], next, nil
-		}
-	}
-	return nil, nil, &lineError{1, fmt.Sprintf("there is no second line of ---, which ends the front matter, in the first %d bytes", maxFrontMatter)}
+	return front, body, err
 }
 
 // parseSkill returns what the front matter says of a skill, which has no text

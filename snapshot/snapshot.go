@@ -99,7 +99,7 @@ type Server struct {
 	Took  time.Duration // how long its last start took until it was ready or failed
 	Tools int           // number of its tools
 
-	Resources, Templates, Prompts int // numbers of these
+	Resources, Templates, Prompts, Skills int // numbers of these
 
 	Instructions Text // what the server says of itself; "" without any, and while they are held back
 

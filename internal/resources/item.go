@@ -1,5 +1,5 @@
 // Package resources has what servers list beside their tools: resources, templates
-// of resources, and prompts. It checks each, and finds them by URI and by words.
+// of resources, prompts and skills. It checks each, and finds them by URI and by words.
 package resources
 
 import (
@@ -15,19 +15,23 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// A Kind is one of the three lists.
+// A Kind is one of the four lists.
 type Kind uint8
 
 const (
 	Resource Kind = iota
 	Template
 	Prompt
+	Skill
 	Kinds
 )
 
-var kindNames = [Kinds]string{"resource", "resource template", "prompt"}
+var kindNames = [Kinds]string{"resource", "resource template", "prompt", "skill"}
 
 func (k Kind) String() string { return kindNames[k] }
+
+// isRead reports whether models search for what is of that kind to read it.
+func (k Kind) isRead() bool { return k == Resource || k == Template }
 
 const (
 	// MaxURI is the greatest length of a URI or a template, in bytes.
@@ -38,11 +42,11 @@ const (
 	MaxTemplates = 500
 )
 
-// An Item is a resource, a template or a prompt as its server described it, checked
+// An Item is a resource, a template, a prompt or a skill as its server described it, checked
 // but not changed. It is immutable. Don't trust its strings.
 type Item struct {
 	Kind        Kind
-	ID          string // the URI, the template of URIs, or the name of a prompt
+	ID          string // the URI, the template of URIs, or the name of a prompt; of a skill, the URI of its SKILL.md
 	Name        string // the server's own; if the server gave a resource none, its ID
 	Title       string
 	Description string
@@ -50,16 +54,20 @@ type Item struct {
 	Size        int64 // of a resource, in bytes; 0 if the server does not say
 	Annotations *mcp.Annotations
 	Arguments   []mcp.PromptArgument // of a prompt
+	Manifest    *Manifest            // of a skill
 	Raw         json.RawMessage      // the element of the list
 
 	template *template // of a Template
-	forms    []string  // of the URI of a Resource, others than itself
+	forms    []string  // of the URI of a Resource or a Skill, others than itself
 }
 
 // Parse checks one element of a list. It fails if the element can't be used: if it is
 // too large or not JSON, has no URI, template or name, has one that is malformed, or
 // has one of the members that we know twice.
 func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
+	if kind == Skill {
+		return parseSkill(raw, maxBytes)
+	}
 	values, twice, err := text.ReadElement(raw, maxBytes, "name", "uri", "uriTemplate", "title", "description", "mimeType", "arguments", "size", "annotations")
 	if err != nil {
 		return nil, err
@@ -135,13 +143,16 @@ func checkURI(uri string) error {
 }
 
 // Hash returns a hash of what people and models see of the item and what it is read
-// by. A resource's size and annotations are not part of it: they change with its
+// by, and of a skill also of its files. A resource's size and annotations are not part of it: they change with its
 // content.
 func (it *Item) Hash() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q %q %q %q %q", it.Kind, it.ID, it.Name, it.Title, it.Description, it.MIMEType)
 	for _, a := range it.Arguments {
 		fmt.Fprintf(h, " %q %q %q %t", a.Name, a.Title, a.Description, a.Required)
+	}
+	if it.Manifest != nil {
+		fmt.Fprintf(h, " %s", it.Manifest.hash())
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Lists are the lists of a server by what they have.
-var Lists = [Kinds]upstream.Kind{Resource: upstream.Resources, Template: upstream.Templates, Prompt: upstream.Prompts}
+var Lists = [Kinds]upstream.Kind{Resource: upstream.Resources, Template: upstream.Templates, Prompt: upstream.Prompts, Skill: upstream.Skills}
 
 // An Definition is an entry as its server listed it last. It is immutable.
 type Definition struct {
@@ -83,6 +83,9 @@ type Lister struct {
 	Names    func(own string) rules.Tool // what patterns see of a name
 	Bar      func(rules.Tool) error      // why the configuration does not permit something, or nil
 	MaxBytes int                         // of one element
+
+	// Skill checks what is said of a skill, and returns the name by which models load it.
+	Skill func(*Item) (string, error)
 }
 
 // maxListedForms is how many bytes the forms of the URIs that a server lists may have
@@ -111,7 +114,7 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Definition
 				}
 			}
 		}
-		seen := make(map[string]bool)
+		seen, named := make(map[string]bool), make(map[string]bool)
 		for i, e := range all.Elements[Lists[kind]] {
 			if err := ctx.Err(); err != nil {
 				return nil, nil, err
@@ -119,6 +122,9 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Definition
 			o, err := l.definition(kind, e, known)
 			if err == nil && seen[o.Entry.ID] {
 				err = fmt.Errorf("another one is %q too; the first is kept", text.Line(o.Entry.ID, text.MaxName))
+			}
+			if err == nil && kind == Skill && named[o.Entry.Names.Name] {
+				err = fmt.Errorf("%q: another one has its name too; the first is kept", text.Line(o.Entry.ID, text.MaxName))
 			}
 			if err == nil && kind == Template && len(seen) == MaxTemplates {
 				err = fmt.Errorf("there are more than the limit of %d", MaxTemplates)
@@ -135,7 +141,7 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Definition
 				note("%s %d: %w", kind, i, err)
 				continue
 			}
-			seen[o.Entry.ID] = true
+			seen[o.Entry.ID], named[o.Entry.Names.Name] = true, true
 			list = append(list, o)
 		}
 	}
@@ -150,7 +156,17 @@ func (l *Lister) definition(kind Kind, e upstream.Element, known map[ID]*Definit
 	if err != nil {
 		return nil, err
 	}
-	entry := &Entry{Item: item, Names: l.Names(item.Name)}
+	entry := &Entry{Item: item}
+	if kind == Skill {
+		name, err := l.Skill(item)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", text.Line(item.ID, text.MaxName), err)
+		}
+		entry.Names = l.Names(item.Manifest.Own)
+		entry.Names.Name = name
+	} else {
+		entry.Names = l.Names(item.Name)
+	}
 	if kind != Prompt {
 		entry.Names.URI, entry.Names.Forms = item.ID, item.forms
 	}

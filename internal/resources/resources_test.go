@@ -83,7 +83,8 @@ func TestLinks(t *testing.T) {
 
 // FuzzParse reads elements of servers. What it accepts is within the limits.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`{"uri":"mem://a","name":"a","size":5}`, `{"uriTemplate":"mem://{+a*,b:3}{?c}","name":"t"}`, `{"name":"p","arguments":[{"name":"x","required":true}]}`, `{"uri":5}`, `null`, `[]`} {
+	for _, seed := range []string{`{"uri":"mem://a","name":"a","size":5}`, `{"uriTemplate":"mem://{+a*,b:3}{?c}","name":"t"}`, `{"name":"p","arguments":[{"name":"x","required":true}]}`, `{"uri":5}`, `null`, `[]`,
+		`{"uri":"skill://x/a/SKILL.md","frontmatter":{"name":"a","description":"A","tools":["b"],"metadata":{"tools":"c d"}},"resources":[{"uri":"skill://x/a/SKILL.md","digest":"sha256:` + strings.Repeat("0", 64) + `","size":5},{"uri":"skill://x/a/b/%41.md","digest":"sha256:` + strings.Repeat("f", 64) + `","size":0}]}`, `{"uri":"skill://a/SKILL.md","frontmatter":{"name":"a"},"resources":"dynamic"}`} {
 		for kind := range Kinds {
 			f.Add(byte(kind), []byte(seed), "mem://a/b")
 		}
@@ -98,6 +99,20 @@ func FuzzParse(f *testing.F) {
 		}
 		if again, err := Parse(item.Kind, raw, 4096); err != nil || again.Hash() != item.Hash() {
 			t.Fatal("another hash", err)
+		}
+		if m := item.Manifest; (m != nil) != (item.Kind == Skill) {
+			t.Fatal("a manifest of what is no skill, or none")
+		} else if m != nil {
+			root := strings.TrimSuffix(item.ID, "SKILL.md")
+			for _, f := range m.Files {
+				if len(m.Files) > maxSkillFiles || f.URI != root+f.Path || f.Size < 0 || m.File(f.URI).Sum != f.Sum || strings.Contains("/"+unescape(f.Path)+"/", "/../") {
+					t.Fatalf("%q %+v", item.ID, f)
+				}
+			}
+			if m.File(item.ID) == nil || m.Own == "" {
+				t.Fatalf("%+v", m)
+			}
+			_, _ = m.Files[0].Verify(&mcp.ReadResourceResult{Contents: []mcp.ResourceContents{mcp.BlobResourceContents{Blob: uri}}})
 		}
 		if item.template != nil {
 			item.template.matches(uri)

@@ -3,6 +3,7 @@ package resources
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -18,11 +19,16 @@ type Entry struct {
 }
 
 // A Shelf has the entries of one version of a catalog: those of each server stand
-// together. It is immutable, and nil is an empty one.
+// together. It is immutable but for Kept, and nil is an empty one.
 type Shelf struct {
+	// Kept has what a reader made of the shelf last, to find it again.
+	Kept atomic.Value
+
+	skills  []*Entry // those that are neither barred nor held back
 	entries []*Entry
 	byID    map[ID]*Entry
-	index   func() *search.Index // its documents are the entries
+	files   func() map[string][]*Entry // skills by the URIs of their files; nil is none
+	index   func() *search.Index       // its documents are the entries
 }
 
 // All returns the entries. They are shared.
@@ -31,6 +37,14 @@ func (s *Shelf) All() []*Entry {
 		return nil
 	}
 	return s.entries
+}
+
+// Skills returns the skills that somebody may have. They are shared.
+func (s *Shelf) Skills() []*Entry {
+	if s == nil {
+		return nil
+	}
+	return s.skills
 }
 
 // An ID identifies an entry of a shelf.
@@ -55,7 +69,21 @@ func NewShelf(prev *Shelf, entries []*Entry, index func([]*search.Document) *sea
 	s := &Shelf{entries: entries, byID: make(map[ID]*Entry, len(entries))}
 	for _, e := range entries {
 		s.byID[e.Key()] = e
+		if e.Kind == Skill && e.Barred == nil && e.Quarantined == nil {
+			s.skills = append(s.skills, e)
+		}
 	}
+	s.files = sync.OnceValue(func() map[string][]*Entry {
+		files := make(map[string][]*Entry)
+		for _, e := range entries {
+			if e.Kind == Skill && e.Barred == nil {
+				for _, f := range e.Manifest.Files {
+					files[f.URI] = append(files[f.URI], e)
+				}
+			}
+		}
+		return files
+	})
 	s.index = sync.OnceValue(func() *search.Index {
 		docs := make([]*search.Document, len(entries))
 		for i, e := range entries {
@@ -72,6 +100,15 @@ func (s *Shelf) Find(id ID) *Entry {
 		return nil
 	}
 	return s.byID[id]
+}
+
+// skillsWith returns the skills of which uri is a file, and which the configuration permits,
+// those that are held back too.
+func (s *Shelf) skillsWith(uri string) []*Entry {
+	if s == nil || s.files == nil {
+		return nil
+	}
+	return s.files()[uri]
 }
 
 // Search returns at most n of the entries that keep accepts and that best match query,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -27,6 +28,9 @@ type View struct {
 
 	// Bar returns why the session may not have something, or nil.
 	Bar func(rules.Tool) error
+
+	// BarSkill, if not nil, does so for skills and their files, beside Bar.
+	BarSkill func(rules.Tool) error
 
 	// BarURI does so for a URI that no list has.
 	BarURI func(any, rules.Tool) error
@@ -53,7 +57,11 @@ func (v *View) sees(i int, e *Entry) bool {
 
 // refusal returns why the session may not have what is asked for by e, or nil.
 func (v *View) refusal(e *Entry, kind Kind, id string) error {
-	if why := cmp.Or(v.Bar(e.Names), e.Barred); why != nil {
+	why := cmp.Or(v.Bar(e.Names), e.Barred)
+	if why == nil && e.Kind == Skill && v.BarSkill != nil {
+		why = v.BarSkill(e.Names)
+	}
+	if why != nil {
 		return upstream.About(why, kind.String(), id, e.Names.Server)
 	}
 	return e.Quarantined
@@ -74,11 +82,41 @@ func (v *View) Offered(kind Kind) (list []*Entry) {
 // Reads reports whether there is a resource or a template that the session may have.
 func (v *View) Reads() bool {
 	for i, s := range v.Shelves {
-		if slices.ContainsFunc(s.All(), func(e *Entry) bool { return e.Kind != Prompt && v.sees(i, e) }) {
+		if slices.ContainsFunc(s.All(), func(e *Entry) bool { return e.Kind.isRead() && v.sees(i, e) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// ReadsFiles reports whether there is a skill of more than one file that the session may have.
+func (v *View) ReadsFiles() bool {
+	for i, s := range v.Shelves {
+		if slices.ContainsFunc(s.All(), func(e *Entry) bool { return e.Kind == Skill && len(e.Manifest.Files) > 1 && v.sees(i, e) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Verify returns an error if r was read from a place as the file of a skill, and is not what
+// the place lists of it. What skills that are held back list does not count. Of a [Skill],
+// only its own list does.
+func (v *View) Verify(kind Kind, at Place, uri string, r *mcp.ReadResourceResult) (err error) {
+	for _, s := range v.Shelves {
+		if s.Of != at.Of {
+			continue
+		}
+		for _, e := range s.skillsWith(uri) {
+			if e.Names.Server != at.Server || e.Quarantined != nil || kind == Skill && e.ID != uri {
+				continue
+			}
+			if _, err = e.Manifest.File(uri).Verify(r); err == nil {
+				return nil
+			}
+		}
+	}
+	return err
 }
 
 // Search returns the resources and templates that best match query, at most n of each
@@ -86,7 +124,7 @@ func (v *View) Reads() bool {
 func (v *View) Search(query string, n int) (list []*Entry) {
 	found := make([][]*Entry, len(v.Shelves))
 	for i, s := range v.Shelves {
-		found[i] = s.Search(query, n, func(e *Entry) bool { return e.Kind != Prompt && v.sees(i, e) })
+		found[i] = s.Search(query, n, func(e *Entry) bool { return e.Kind.isRead() && v.sees(i, e) })
 	}
 	for i := range n {
 		for _, of := range found {
@@ -114,8 +152,8 @@ const (
 )
 
 // Locate returns who has what is asked for, of one server or, if that is "", of all.
-// A resource need not be listed if a template can expand to its URI or links lead to
-// it. Who has it does not depend on what the session may have: so no server answers in
+// A resource need not be listed if a template can expand to its URI, a skill has a file of
+// that URI, or links lead to it. Who has it does not depend on what the session may have: so no server answers in
 // the place of another. The error is an [Unknown], says why the session may not have
 // it, or is that of ctx.
 func (v *View) Locate(ctx context.Context, kind Kind, server, id string, links *Links) (Place, error) {
@@ -143,7 +181,7 @@ func (v *View) Locate(ctx context.Context, kind Kind, server, id string, links *
 // A holder is a place that has what is asked for.
 type holder struct {
 	Place
-	listed  bool  // in a list, which decides; else a template can expand to it, or a link leads to it
+	listed  bool  // in a list, which decides; else a template can expand to it, a skill has it, or a link leads to it
 	refused error // why the session may not have it from there, or nil
 }
 
@@ -194,6 +232,15 @@ func (v *View) holders(ctx context.Context, kind Kind, server, id string, links 
 				add(e.Names.Server, false, refused)
 			}
 		}
+		for _, e := range s.skillsWith(id) {
+			if (server == "" || e.Names.Server == server) && open(e.Names.Server) {
+				refused := v.refusal(e, kind, id)
+				if refused == nil {
+					refused = v.barURI(s.Of, e.Names, uri)
+				}
+				add(e.Names.Server, false, refused)
+			}
+		}
 		for _, p := range links.To(id) {
 			if names, there := v.Server(p); there && p.Of == s.Of && (server == "" || p.Server == server) && open(p.Server) {
 				add(p.Server, false, v.barURI(s.Of, names, uri))
@@ -202,10 +249,28 @@ func (v *View) holders(ctx context.Context, kind Kind, server, id string, links 
 	}
 	for _, h := range have {
 		if h.refused == nil && kind == Resource {
-			h.refused = v.barSpelled(h, uri)
+			h.refused = cmp.Or(v.barSpelled(h, uri), v.barHeld(h, id))
 		}
 	}
 	return have
+}
+
+// barHeld returns why nobody may read a file of skills that are all held back, or nil.
+func (v *View) barHeld(h *holder, uri string) (held error) {
+	for _, s := range v.Shelves {
+		if s.Of != h.Of {
+			continue
+		}
+		for _, e := range s.skillsWith(uri) {
+			if e.Names.Server != h.Server {
+				continue
+			}
+			if held = e.Quarantined; held == nil {
+				return nil
+			}
+		}
+	}
+	return held
 }
 
 // nearest returns the IDs that are most like id, of what the session may have.

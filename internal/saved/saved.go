@@ -113,6 +113,8 @@ type Skills struct {
 type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
+	Server      string `json:"server,omitempty"` // that has it, if it is not the host's
+	URI         string `json:"uri,omitempty"`    // of its SKILL.md there
 }
 
 // A Told says what of the items the conversation has.

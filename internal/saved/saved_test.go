@@ -28,7 +28,7 @@ func stateOf(n int) *State {
 	s.Tools = append(s.Tools, Tool{Tool: rules.Tool{Name: "mcp_b__x", Server: "b", Own: "x", Wanted: "y"}, OfUser: true, Gone: true})
 	s.Active = append(s.Active, Active{Tool: n + 1})
 	s.Shown = append(s.Shown, Item{Kind: "meta", Meta: "search", Servers: list[Server]{{Server: "b", Tools: 2, About: "c", Tool: rules.Tool{Name: "d"}}}},
-		Item{Kind: "skills", Skills: &Skills{Listed: list[Skill]{{"a", "b"}}, Count: 1, More: true}})
+		Item{Kind: "skills", Skills: &Skills{Listed: list[Skill]{{"a", "b", "c", "d"}}, Count: 1, More: true}})
 	return s
 }
 

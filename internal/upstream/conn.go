@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"sync/atomic"
@@ -136,10 +137,14 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 }
 
 // answers returns the options of a client that answers what d can answer, and supports
-// these extensions.
+// these extensions and [skillsExtension].
 func answers(d *broker.Broker, extensions map[string]any) []client.ClientOption {
 	can := d.Capabilities()
-	can.Extensions = extensions
+	can.Extensions = make(map[string]any, len(extensions)+1)
+	maps.Copy(can.Extensions, extensions)
+	if _, said := can.Extensions[skillsExtension]; !said {
+		can.Extensions[skillsExtension] = struct{}{}
+	}
 	options := []client.ClientOption{client.WithClientCapabilities(can)}
 	if can.Elicitation != nil {
 		options = append(options, client.WithElicitationHandler(d))

@@ -22,6 +22,9 @@ func (c *conn) has(kind Kind) bool {
 		return can.Resources != nil
 	case Prompts:
 		return can.Prompts != nil
+	case Skills:
+		_, ok := can.Extensions[skillsExtension]
+		return ok
 	}
 	return can.Tools != nil || !c.isModern() || can.Resources == nil && can.Prompts == nil
 }
@@ -75,12 +78,17 @@ func (c *conn) listKind(ctx context.Context, l *listing, kind Kind) error {
 // A Kind is what a list of a server has.
 type Kind uint8
 
+// skillsExtension is the extension by which a server says that it has skills (SEP-2640, as of
+// 2026-09-13).
+const skillsExtension = "io.modelcontextprotocol/skills"
+
 // The lists of a server.
 const (
 	Tools Kind = iota
 	Resources
 	Templates // of resources
 	Prompts
+	Skills // by the extension [skillsExtension]
 	Kinds
 )
 
@@ -89,6 +97,7 @@ var lists = [Kinds]struct{ method, member string }{
 	{string(mcp.MethodResourcesList), "resources"},
 	{string(mcp.MethodResourcesTemplatesList), "resourceTemplates"},
 	{string(mcp.MethodPromptsList), "prompts"},
+	{"skills/list", "skills"},
 }
 
 // A List is all that a server lists, of one moment.
@@ -146,7 +155,11 @@ func (l *listing) ask(r transport.JSONRPCRequest) transport.JSONRPCRequest {
 func (l *listing) takePage(result json.RawMessage) (json.RawMessage, error) {
 	kind, method := l.kind, lists[l.kind].method
 	member, what := lists[kind].member, "tools"
-	if kind != Tools {
+	switch kind {
+	case Tools:
+	case Skills:
+		what = "tools, resources, prompts and skills"
+	default:
 		what = "tools, resources and prompts"
 	}
 	var page map[string]json.RawMessage

@@ -244,7 +244,7 @@ func (c *checkup) rewritten(server mcphybrid.ServerConfig) (what string, room in
 
 func (c *checkup) empty(tell teller) {
 	for _, st := range c.statuses {
-		if st.State == mcphybrid.StateReady && st.Tools+st.Resources+st.Templates+st.Prompts == 0 {
+		if st.State == mcphybrid.StateReady && st.Tools+st.Resources+st.Templates+st.Prompts+st.Skills == 0 {
 			tell(st.Name, "it is up, but has no tool that may be used")
 		}
 	}
