@@ -293,15 +293,20 @@ func TestNoRestWithASubscription(t *testing.T) {
 		if cfg.InProcess != nil {
 			t.Skip("it never rests")
 		}
-		srv := started(t, cfg, Limits{MaxSubscriptions: 1, Idle: 30 * time.Millisecond})
+		srv := started(t, cfg, Limits{MaxSubscriptions: 1, Idle: time.Hour})
 		stop, err := srv.Subscribe(t.Context(), nil, "mem://a", func(string) {})
 		require.NoError(t, err)
-		time.Sleep(150 * time.Millisecond)
-		_, ever := b.count("mem://a")
-		assert.Equal(t, 1, ever)
+		srv.mu.Lock()
+		srv.called = time.Time{} // long ago
+		srv.mu.Unlock()
+		c, _ := srv.conn.Peek()
+		_, rests := srv.rest(c)
+		assert.False(t, rests)
 		assert.Equal(t, Ready, srv.Status().State)
 		stop()
-		require.Eventually(t, func() bool { return srv.Status().State == Cached }, 20*time.Second, time.Millisecond)
+		_, rests = srv.rest(c)
+		assert.True(t, rests)
+		assert.Equal(t, Cached, srv.Status().State)
 	})
 }
 
