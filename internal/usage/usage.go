@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -102,8 +103,9 @@ type record struct {
 
 const version = 1
 
-// Load adds the stored use. After the first read of the store it does nothing. If
-// the document is malformed, Load returns an error and the record begins anew.
+// Load adds the stored use. After the first read of the store it does nothing. If the
+// document is malformed, Load returns an error and the record begins anew. If only some of
+// its uses are, it returns an error and adds the others.
 func (r *Record) Load() (err error) {
 	if r.store != nil {
 		r.loading.Do(func() { err = r.load() })
@@ -144,7 +146,12 @@ func (r *Record) sum(a, b map[string]use) map[string]use {
 	return all
 }
 
-func parse(data []byte) (map[string]use, error) {
+// errVersion means that a release that keeps more has written the document.
+var errVersion = errors.New("the document has another version")
+
+// parse returns the uses of a document. If some of them are invalid, it returns the others,
+// and the error names the first.
+func parse(data []byte) (uses map[string]use, err error) {
 	if data == nil {
 		return nil, nil
 	}
@@ -153,18 +160,20 @@ func parse(data []byte) (map[string]use, error) {
 		return nil, text.JSONError(data, err)
 	}
 	if doc.Version != version {
-		return nil, fmt.Errorf("the document has version %d, want %d", doc.Version, version)
+		return nil, fmt.Errorf("%w: %d, want %d", errVersion, doc.Version, version)
 	}
-	for name, u := range doc.Tools {
-		if !(u.Count > 0 && u.Count < math.MaxFloat32) {
-			return nil, fmt.Errorf("tool %q has the invalid count %v", text.Line(name, text.MaxName), u.Count)
+	for _, name := range slices.Sorted(maps.Keys(doc.Tools)) {
+		if n := doc.Tools[name].Count; !(n > 0 && n < math.MaxFloat32) {
+			err = cmp.Or(err, fmt.Errorf("tool %q has the invalid count %v", text.Line(name, text.MaxName), n))
+			delete(doc.Tools, name)
 		}
 	}
-	return doc.Tools, nil
+	return doc.Tools, err
 }
 
 // Save adds what was used since the last Save to the store, which keeps the most used
-// names, unless the store has not been read. If another goroutine is doing so, it does it
+// names, unless the store has not been read. A document of another version stays as it is,
+// and Save fails. If another goroutine is doing so, it does it
 // once more, and Save returns nil at once.
 func (r *Record) Save(now time.Time) (err error) {
 	if r.store != nil {
@@ -193,14 +202,29 @@ func (r *Record) save(now time.Time) error {
 	return nil
 }
 
+// until returns uses without times after now, which came from a clock that was ahead: they
+// would never decay, and all that follows would be as old as they are ahead.
+func until(uses map[string]use, now time.Time) map[string]use {
+	late := maps.Clone(uses)
+	for name, u := range late {
+		if u.At.After(now) {
+			late[name] = use{u.Count, now}
+		}
+	}
+	return late
+}
+
 // add adds uses to the store, and returns what it has then.
 func (r *Record) add(fresh map[string]use, now time.Time) (map[string]use, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), guard.MaxWait)
 	defer cancel()
 	var known map[string]use
 	err := guard.Update(ctx, r.store, func(data []byte) ([]byte, error) {
-		before, _ := parse(data) // what is malformed begins anew
-		all := r.sum(before, fresh)
+		before, err := parse(data)
+		if errors.Is(err, errVersion) {
+			return nil, err
+		} // what is malformed begins anew
+		all := r.sum(until(before, now), until(fresh, now))
 		counts := make(map[string]float64, len(all))
 		for name, u := range all {
 			counts[name] = r.after(u, now)

@@ -45,7 +45,7 @@ func TestCountsAreAdded(t *testing.T) {
 func TestRecordIsKept(t *testing.T) {
 	t.Parallel()
 	broken := map[string]string{
-		"{": "unexpected end", `{"version":2}`: "the document has version 2, want 1",
+		"{": "unexpected end", `{"version":2}`: "another version: 2, want 1",
 		`{"version":1,"tools":{"x":{"count":-1,"at":"2026-01-01T00:00:00Z"}}}`: `tool "x" has the invalid count -1`,
 	}
 	for data, want := range broken {
@@ -91,6 +91,46 @@ func TestLoadAdds(t *testing.T) {
 		assert.Equal(t, 1.0, second.known["a"].Count/2)
 		require.NoError(t, second.Save(time.Now()))
 		assert.InDelta(t, 2, second.after(second.known["a"], time.Now()), 1e-9)
+	})
+}
+
+// A document of a newer release is not written over, and one invalid use costs only itself.
+func TestDocumentIsNotLost(t *testing.T) {
+	t.Parallel()
+	store := &mcptest.Store{Data: []byte(`{"version":2,"tools":{"x":{"n":[1,2]}}}`)}
+	r := New(store, nil, time.Hour)
+	assert.ErrorIs(t, r.Load(), errVersion)
+	r.Note("y", time.Now())
+	before := string(store.Data)
+	assert.ErrorIs(t, r.Save(time.Now()), errVersion)
+	assert.Equal(t, before, string(store.Data))
+	assert.Equal(t, map[string]int{"y": 1}, r.Order(time.Now()), "this run's uses count")
+
+	store.Data = []byte(`{"version":1,"tools":{"bad":{"count":0,"at":"2026-01-01T00:00:00Z"},"good":{"count":3,"at":"2026-01-01T00:00:00Z"}}}`)
+	r = New(store, nil, time.Hour)
+	assert.ErrorContains(t, r.Load(), `"bad"`)
+	r.Note("y", time.Now())
+	require.NoError(t, r.Save(time.Now()))
+	uses, err := parse(store.Data)
+	require.NoError(t, err)
+	assert.Len(t, uses, 2)
+	assert.Contains(t, uses, "good")
+}
+
+// Uses of a clock that was ahead decay from now on, and new ones count beside them.
+func TestClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &mcptest.Store{Data: []byte(`{"version":1,"tools":{"x":{"count":1,"at":"2031-01-01T00:00:00Z"},"y":{"count":1,"at":"2031-01-01T00:00:00Z"}}}`)}
+		r := New(store, nil, time.Hour)
+		require.NoError(t, r.Load())
+		for range 600 {
+			r.Note("x", time.Now())
+		}
+		require.NoError(t, r.Save(time.Now()))
+		assert.InDelta(t, 601, r.after(r.known["x"], time.Now()), 1e-6)
+		time.Sleep(time.Hour)
+		assert.InDelta(t, 0.5, r.after(r.known["y"], time.Now()), 1e-6)
 	})
 }
 
