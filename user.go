@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
@@ -209,7 +210,7 @@ func (m *Manager) leave() {
 // scope is not "system", that scope and a slash come first. A query is embedded
 // once for both scopes.
 //
-// NewUser fails if id is empty or has more than 1,000 bytes, with [ErrDuplicate] if a User with that id has
+// NewUser fails if id is empty, not UTF-8 or longer than 1,000 bytes, with [ErrDuplicate] if a User with that id has
 // not been closed, and with [ErrClosed] after [Manager.Close].
 func (m *Manager) NewUser(id string, opts *UserOptions) (*User, error) {
 	own, err := m.newUser(id, opts)
@@ -282,6 +283,8 @@ func (m *Manager) mayBeginLocked(id string) error {
 		return errors.New("the id is empty")
 	case len(id) > maxUserID:
 		return fmt.Errorf("the id has %d bytes, more than the limit of %d", len(id), maxUserID)
+	case !utf8.ValidString(id):
+		return fmt.Errorf("the id %q is not UTF-8: saved as JSON it could be that of another user", id)
 	case m.life.Err() != nil:
 		return ErrClosed
 	case taken:

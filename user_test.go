@@ -237,6 +237,8 @@ func TestUserErrors(t *testing.T) {
 	m, _ := newTestManager(t, nil)
 	_, err := m.newUser("", nil)
 	assert.EqualError(t, err, `mcphybrid: user "": the id is empty`)
+	_, err = m.NewUser("\x8f\x12", nil)
+	assert.ErrorContains(t, err, `the id "\x8f\x12" is not UTF-8`, "its states would open for the user \ufffd\x12")
 	a := newUser(t, m, "a", nil)
 	_, err = m.newUser("a", nil)
 	assert.ErrorIs(t, err, ErrDuplicate)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Parts keep parts: documents that don't change, each under a hash of it, [KeyOf]. The methods
@@ -39,7 +40,7 @@ func IsKey(key string) bool {
 }
 
 // FileParts is the path of a folder that keeps [Parts], each in a file. Several processes may
-// share it. Only the owner may read or write the files (mode 0600). Put creates the folder, and
+// share it. Now and then, Put removes what a process that crashed left half written. Only the owner may read or write the files (mode 0600). Put creates the folder, and
 // those above it, if need be. It writes a file anew, so its time says when the part was put last.
 type FileParts string
 
@@ -60,6 +61,9 @@ func (f FileParts) put(key string, part []byte, create func(string, fs.FileMode)
 	file := f.part(key)
 	if part == nil {
 		return file.remove()
+	}
+	if strings.HasPrefix(key, "A") { // one of 64 keys: looking for them reads the whole folder
+		removeStale(string(f), "")
 	}
 	err := file.write(part)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,6 +122,24 @@ func TestPartsStaleFiles(t *testing.T) {
 	}
 	require.NoError(t, s.Save([]byte("x")))
 	assert.Equal(t, []string{"a", "c.x.tmp", "d.4.tmp"}, filesIn(t, path+".parts"))
+}
+
+// What a crash left in a folder of parts goes too, though no document is saved beside it.
+func TestFilePartsStaleFiles(t *testing.T) {
+	t.Parallel()
+	parts := FileParts(t.TempDir())
+	stale := filepath.Join(string(parts), KeyOf([]byte("x"))+".123.tmp")
+	require.NoError(t, os.WriteFile(stale, []byte("half"), 0o600))
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(stale, long, long))
+	for i := range 1000 {
+		part := fmt.Append(nil, i)
+		require.NoError(t, parts.Put(KeyOf(part), part))
+		if _, err := os.Stat(stale); err != nil {
+			return
+		}
+	}
+	assert.NoFileExists(t, stale)
 }
 
 // A key has one form only: decoders skip ends of lines.

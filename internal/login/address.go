@@ -1,13 +1,16 @@
 package login
 
 import (
+	"net/netip"
 	"net/url"
 	"strings"
 )
 
-// isLoopback reports whether host is this machine.
+// isLoopback reports whether host is this machine. Other names may lead anywhere, also one
+// such as 127.evil.example.
 func isLoopback(host string) bool {
-	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
 // sameOrigin reports whether two addresses have the same scheme and host.
