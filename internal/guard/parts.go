@@ -2,13 +2,13 @@ package guard
 
 import "github.com/mcphybrid/mcphybrid/store"
 
-// Parts returns p with its panics turned into errors that begin with what. It returns nil for
-// nil.
+// Parts returns p with its panics turned into errors that begin with what. A call that takes
+// longer than [MaxCall] fails. It returns nil for nil.
 func Parts(p store.Parts, what string) store.Parts {
 	if p == nil {
 		return nil
 	}
-	return parts{&calls{what: what}, p}
+	return parts{&calls{what: what, wait: MaxCall}, p}
 }
 
 type parts struct {
