@@ -379,3 +379,32 @@ func TestSpecH8SkillsThatAreWrong(t *testing.T) {
 	}}}}})
 	assert.Empty(t, m.Problems())
 }
+
+// SPEC H8: no template and no link is a way around a skill that access lists deny.
+func TestSpecH8NoWayAroundDeniedSkills(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	docs.Has("merge-pages", "Merge.", "", "a.md", "Alpha")
+	docs.Has("other", "Other.", "", "a.md", "Alpha")
+	docs.AddResourceTemplate(mcp.NewResourceTemplate("skill://{+path}", "files"), nil)
+	deny := Access{Deny: []string{"mcp_docs__merge-*"}}
+	denied := func(opts *Options) *Session {
+		opts.Servers = append(opts.Servers, skilledConfig("docs", docs))[:1]
+		m, _ := newTestManager(t, opts)
+		return m.Default()
+	}
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	for name, s := range map[string]*Session{
+		"access":     m.NewSession(&SessionOptions{Access: deny}),
+		"skills":     m.NewSession(&SessionOptions{Skills: Access{Deny: []string{"docs/merge-pages"}}}),
+		"options":    denied(&Options{Access: deny}),
+		"a server's": denied(&Options{Servers: []ServerConfig{{Name: "docs", InProcess: docs, Tools: Access{Deny: []string{"merge-pages"}}}}}),
+	} {
+		for _, uri := range []string{"skill://merge-pages/SKILL.md", "skill://merge-pages/a.md", "skill://merge%2Dpages/a.md", "skill://other/../merge-pages/a.md"} {
+			_, err := s.ReadResource(t.Context(), "docs", uri)
+			assert.ErrorIs(t, err, ErrNotPermitted, "%s: %s", name, uri)
+		}
+		_, err := s.ReadResource(t.Context(), "docs", "skill://other/a.md")
+		assert.NoError(t, err, name)
+	}
+}
