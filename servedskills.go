@@ -134,7 +134,7 @@ func (v *view) withServed() *skillView {
 	if mine, ok := kept.all.Load(key); ok {
 		return mine.(*skillView)
 	}
-	bar := v.resources(v.scope).Bar
+	all := v.resources(v.scope)
 	mine := &skillView{served: make(map[*skill]bool)}
 	hosts := 0
 	for _, sk := range v.skills.list {
@@ -142,7 +142,7 @@ func (v *view) withServed() *skillView {
 		case sk.served == nil && v.skillRights.PermitName(sk.Name):
 			hosts++
 			mine.list = append(mine.list, sk)
-		case sk.served != nil && v.skillRights.Permit(sk.served.names) && bar(sk.served.names) == nil:
+		case sk.served != nil && v.skillRights.Permit(sk.served.names) && all.Sees(sk.served.of, sk.served.entry):
 			mine.served[sk] = true
 			mine.list = append(mine.list, sk)
 		}

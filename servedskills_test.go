@@ -408,3 +408,25 @@ func TestSpecH8NoWayAroundDeniedSkills(t *testing.T) {
 		assert.NoError(t, err, name)
 	}
 }
+
+// SPEC H8: of two servers of one name, the user's alone is asked for what both have: the
+// system's skill is not listed, since it could not be loaded.
+func TestSpecH8SkillsOfServersOfOneName(t *testing.T) {
+	t.Parallel()
+	docs, hers := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages")), mcptest.NewSkilled("docs", mcptest.Echo("pay", "Pays"))
+	docs.Has("merge-pages", "Merge.", "")
+	docs.Has("other", "Other.", "")
+	hers.Has("merge-pages", "Hers.", "")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	u, err := m.NewUser("ada", &UserOptions{Servers: []ServerConfig{{Name: "docs", Prefix: "mine", InProcess: hers}}})
+	require.NoError(t, err)
+	require.NoError(t, u.Start(t.Context()))
+	s := u.NewSession(nil)
+	names, _ := listedIn(t, skillsSection(s))
+	assert.Equal(t, []string{"mcp_docs__other", "mcp_mine__merge-pages"}, names)
+	assert.Contains(t, loaded(t, s, "mcp_docs__merge-pages"), "There is no skill named")
+	assert.Contains(t, loaded(t, s, "mcp_docs__other"), "Other.")
+	assert.Contains(t, loaded(t, s, "mcp_mine__merge-pages"), "Hers.")
+	assert.Contains(t, loaded(t, m.NewSession(nil), "mcp_docs__merge-pages"), "Merge.")
+	require.NoError(t, check(m, s))
+}

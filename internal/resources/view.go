@@ -55,6 +55,12 @@ func (v *View) sees(i int, e *Entry) bool {
 	return e.Barred == nil && e.Quarantined == nil && !v.covered(i, e) && v.Bar(e.Names) == nil
 }
 
+// Sees reports whether the session may have e, which is on the shelf of an owner.
+func (v *View) Sees(of any, e *Entry) bool {
+	i := slices.IndexFunc(v.Shelves, func(s Owned) bool { return s.Of == of })
+	return i >= 0 && v.sees(i, e)
+}
+
 // refusal returns why the session may not have what is asked for by e, or nil.
 func (v *View) refusal(e *Entry, kind Kind, id string) error {
 	why := cmp.Or(v.Bar(e.Names), e.Barred)
