@@ -124,7 +124,9 @@ func (v *view) permitsAway(sk *skill) bool {
 	case sk.served.entry != nil:
 		return v.mySkills().served[sk]
 	}
-	return v.skillRights.Permit(sk.served.names) && v.resources(v.scope).Bar(sk.served.names) == nil
+	all := v.resources(v.scope)
+	barred := func(s resources.Owned) bool { return all.BarURI(s.Of, sk.served.names) != nil }
+	return v.skillRights.Permit(sk.served.names) && !slices.ContainsFunc(all.Shelves, barred)
 }
 
 // withServed returns the skills that the session may load, of a set with skills of servers.

@@ -430,3 +430,28 @@ func TestSpecH8SkillsOfServersOfOneName(t *testing.T) {
 	assert.Contains(t, loaded(t, m.NewSession(nil), "mcp_docs__merge-pages"), "Merge.")
 	require.NoError(t, check(m, s))
 }
+
+// SPEC H8: a restored list shows no skill that the configuration does not permit any more.
+func TestSpecH8SkillsAreRestoredIfPermitted(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	docs.Has("merge-pages", "Merge.", "")
+	docs.Has("other", "Other.", "")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	s := m.NewSession(nil)
+	require.Contains(t, skillsSection(s), "mcp_docs__merge-pages")
+	state := s.Save()
+	deny := Access{Deny: []string{"merge-pages", "docs/merge-pages"}}
+	for _, opts := range []*Options{{Access: deny}, {}} {
+		opts.Servers = []ServerConfig{skilledConfig("docs", docs)}
+		if opts.Access.Deny == nil {
+			opts.Servers[0].Tools = deny
+		}
+		m, _ := newTestManager(t, opts)
+		restored, lost, err := m.RestoreSession(state, nil)
+		require.NoError(t, err)
+		assert.Contains(t, lost, "mcp_docs__merge-pages")
+		assert.NotContains(t, skillsSection(restored), "merge-pages")
+		assert.Contains(t, skillsSection(restored), "mcp_docs__other")
+	}
+}
