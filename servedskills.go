@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/frontmatter"
@@ -129,10 +130,21 @@ func (v *view) permitsAway(sk *skill) bool {
 	return v.skillRights.Permit(sk.served.names) && !slices.ContainsFunc(all.Shelves, barred)
 }
 
+// A servedViews keeps what sessions of one partition may load of a set.
+type servedViews struct {
+	set  *skillSet
+	all  sync.Map     // *skillView by rights
+	made atomic.Int32 // number of views made
+}
+
 // withServed returns the skills that the session may load, of a set with skills of servers.
 func (v *view) withServed() *skillView {
-	kept := &v.partition.servedViews
-	key := fmt.Sprintf("%d %q", v.skills.version, v.skillRights)
+	kept := v.servedViews.Load()
+	if kept == nil || kept.set != v.skills { // the same skills may be in a set that was made anew
+		kept = &servedViews{set: v.skills}
+		v.servedViews.Store(kept)
+	}
+	key := fmt.Sprintf("%q", v.skillRights)
 	if mine, ok := kept.all.Load(key); ok {
 		return mine.(*skillView)
 	}

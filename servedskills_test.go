@@ -455,3 +455,23 @@ func TestSpecH8SkillsAreRestoredIfPermitted(t *testing.T) {
 		assert.Contains(t, skillsSection(restored), "mcp_docs__other")
 	}
 }
+
+// SPEC H8: goroutines may make the set of the same skills twice, and a host may change its
+// own any number of times.
+func TestSpecH8SkillsAreMergedAnew(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	docs.Has("merge-pages", "Merge.", "")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	s := m.NewSession(nil)
+	v := s.view()
+	require.NotNil(t, v.skill("mcp_docs__merge-pages"))
+	v.catalogs[0].shelf.Kept.Store(new(mergedSkills)) // as if another goroutine stored its set later
+	assert.NotNil(t, s.view().skill("mcp_docs__merge-pages"))
+	for i := range maxPromptPrefixes + 1 {
+		require.NoError(t, m.SetSkills(someSkills(1+i%2)))
+		s.view().mySkills()
+	}
+	v = s.view()
+	assert.Same(t, v.mySkills(), v.mySkills(), "it is still kept")
+}
