@@ -107,11 +107,8 @@ type partition struct {
 		once sync.Once
 		Stats
 	}
-	servedViews struct { // see view.withServed
-		made atomic.Int32
-		all  sync.Map
-	}
-	rest struct {
+	servedViews atomic.Pointer[servedViews] // see view.withServed
+	rest        struct {
 		once sync.Once
 		catalog
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/frontmatter"
@@ -124,17 +125,30 @@ func (v *view) permitsAway(sk *skill) bool {
 	case sk.served.entry != nil:
 		return v.mySkills().served[sk]
 	}
-	return v.skillRights.Permit(sk.served.names) && v.resources(v.scope).Bar(sk.served.names) == nil
+	all := v.resources(v.scope)
+	barred := func(s resources.Owned) bool { return all.BarURI(s.Of, sk.served.names) != nil }
+	return v.skillRights.Permit(sk.served.names) && !slices.ContainsFunc(all.Shelves, barred)
+}
+
+// A servedViews keeps what sessions of one partition may load of a set.
+type servedViews struct {
+	set  *skillSet
+	all  sync.Map     // *skillView by rights
+	made atomic.Int32 // number of views made
 }
 
 // withServed returns the skills that the session may load, of a set with skills of servers.
 func (v *view) withServed() *skillView {
-	kept := &v.partition.servedViews
-	key := fmt.Sprintf("%d %q", v.skills.version, v.skillRights)
+	kept := v.servedViews.Load()
+	if kept == nil || kept.set != v.skills { // the same skills may be in a set that was made anew
+		kept = &servedViews{set: v.skills}
+		v.servedViews.Store(kept)
+	}
+	key := fmt.Sprintf("%q", v.skillRights)
 	if mine, ok := kept.all.Load(key); ok {
 		return mine.(*skillView)
 	}
-	bar := v.resources(v.scope).Bar
+	all := v.resources(v.scope)
 	mine := &skillView{served: make(map[*skill]bool)}
 	hosts := 0
 	for _, sk := range v.skills.list {
@@ -142,7 +156,7 @@ func (v *view) withServed() *skillView {
 		case sk.served == nil && v.skillRights.PermitName(sk.Name):
 			hosts++
 			mine.list = append(mine.list, sk)
-		case sk.served != nil && v.skillRights.Permit(sk.served.names) && bar(sk.served.names) == nil:
+		case sk.served != nil && v.skillRights.Permit(sk.served.names) && all.Sees(sk.served.of, sk.served.entry):
 			mine.served[sk] = true
 			mine.list = append(mine.list, sk)
 		}

@@ -379,3 +379,99 @@ func TestSpecH8SkillsThatAreWrong(t *testing.T) {
 	}}}}})
 	assert.Empty(t, m.Problems())
 }
+
+// SPEC H8: no template and no link is a way around a skill that access lists deny.
+func TestSpecH8NoWayAroundDeniedSkills(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	docs.Has("merge-pages", "Merge.", "", "a.md", "Alpha")
+	docs.Has("other", "Other.", "", "a.md", "Alpha")
+	docs.AddResourceTemplate(mcp.NewResourceTemplate("skill://{+path}", "files"), nil)
+	deny := Access{Deny: []string{"mcp_docs__merge-*"}}
+	denied := func(opts *Options) *Session {
+		opts.Servers = append(opts.Servers, skilledConfig("docs", docs))[:1]
+		m, _ := newTestManager(t, opts)
+		return m.Default()
+	}
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	for name, s := range map[string]*Session{
+		"access":     m.NewSession(&SessionOptions{Access: deny}),
+		"skills":     m.NewSession(&SessionOptions{Skills: Access{Deny: []string{"docs/merge-pages"}}}),
+		"options":    denied(&Options{Access: deny}),
+		"a server's": denied(&Options{Servers: []ServerConfig{{Name: "docs", InProcess: docs, Tools: Access{Deny: []string{"merge-pages"}}}}}),
+	} {
+		for _, uri := range []string{"skill://merge-pages/SKILL.md", "skill://merge-pages/a.md", "skill://merge%2Dpages/a.md", "skill://other/../merge-pages/a.md"} {
+			_, err := s.ReadResource(t.Context(), "docs", uri)
+			assert.ErrorIs(t, err, ErrNotPermitted, "%s: %s", name, uri)
+		}
+		_, err := s.ReadResource(t.Context(), "docs", "skill://other/a.md")
+		assert.NoError(t, err, name)
+	}
+}
+
+// SPEC H8: of two servers of one name, the user's alone is asked for what both have: the
+// system's skill is not listed, since it could not be loaded.
+func TestSpecH8SkillsOfServersOfOneName(t *testing.T) {
+	t.Parallel()
+	docs, hers := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages")), mcptest.NewSkilled("docs", mcptest.Echo("pay", "Pays"))
+	docs.Has("merge-pages", "Merge.", "")
+	docs.Has("other", "Other.", "")
+	hers.Has("merge-pages", "Hers.", "")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	u, err := m.NewUser("ada", &UserOptions{Servers: []ServerConfig{{Name: "docs", Prefix: "mine", InProcess: hers}}})
+	require.NoError(t, err)
+	require.NoError(t, u.Start(t.Context()))
+	s := u.NewSession(nil)
+	names, _ := listedIn(t, skillsSection(s))
+	assert.Equal(t, []string{"mcp_docs__other", "mcp_mine__merge-pages"}, names)
+	assert.Contains(t, loaded(t, s, "mcp_docs__merge-pages"), "There is no skill named")
+	assert.Contains(t, loaded(t, s, "mcp_docs__other"), "Other.")
+	assert.Contains(t, loaded(t, s, "mcp_mine__merge-pages"), "Hers.")
+	assert.Contains(t, loaded(t, m.NewSession(nil), "mcp_docs__merge-pages"), "Merge.")
+	require.NoError(t, check(m, s))
+}
+
+// SPEC H8: a restored list shows no skill that the configuration does not permit any more.
+func TestSpecH8SkillsAreRestoredIfPermitted(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	docs.Has("merge-pages", "Merge.", "")
+	docs.Has("other", "Other.", "")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	s := m.NewSession(nil)
+	require.Contains(t, skillsSection(s), "mcp_docs__merge-pages")
+	state := s.Save()
+	deny := Access{Deny: []string{"merge-pages", "docs/merge-pages"}}
+	for _, opts := range []*Options{{Access: deny}, {}} {
+		opts.Servers = []ServerConfig{skilledConfig("docs", docs)}
+		if opts.Access.Deny == nil {
+			opts.Servers[0].Tools = deny
+		}
+		m, _ := newTestManager(t, opts)
+		restored, lost, err := m.RestoreSession(state, nil)
+		require.NoError(t, err)
+		assert.Contains(t, lost, "mcp_docs__merge-pages")
+		assert.NotContains(t, skillsSection(restored), "merge-pages")
+		assert.Contains(t, skillsSection(restored), "mcp_docs__other")
+	}
+}
+
+// SPEC H8: goroutines may make the set of the same skills twice, and a host may change its
+// own any number of times.
+func TestSpecH8SkillsAreMergedAnew(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	docs.Has("merge-pages", "Merge.", "")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	s := m.NewSession(nil)
+	v := s.view()
+	require.NotNil(t, v.skill("mcp_docs__merge-pages"))
+	v.catalogs[0].shelf.Kept.Store(new(mergedSkills)) // as if another goroutine stored its set later
+	assert.NotNil(t, s.view().skill("mcp_docs__merge-pages"))
+	for i := range maxPromptPrefixes + 1 {
+		require.NoError(t, m.SetSkills(someSkills(1+i%2)))
+		s.view().mySkills()
+	}
+	v = s.view()
+	assert.Same(t, v.mySkills(), v.mySkills(), "it is still kept")
+}

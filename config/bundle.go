@@ -83,6 +83,10 @@ func readBundle(top object) (object, error) {
 	for name, value := range run.Env {
 		run.Env[name] = fill(value)
 	}
+	var cwd string
+	if json.Unmarshal(run.Cwd, &cwd) == nil && cwd != "" { // else the reader of servers says what is wrong
+		run.Cwd, _ = json.Marshal(fill(cwd))
+	}
 	var inputs []prompt
 	for _, name := range slices.Sorted(maps.Keys(b.Settings)) {
 		s := b.Settings[name]

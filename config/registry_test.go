@@ -241,6 +241,9 @@ func TestSwitchesOfBundles(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	assert.Equal(t, "/srv", list[0].Dir)
+	s := described(t, `{"name": "b", "server": {"mcp_config": {"command": "x", "cwd": "${user_config.d}/a"}}, "user_config": {"d": {"default": "/srv"}}}`, nil)
+	require.NoError(t, s.err)
+	assert.Equal(t, "/srv/a", s.Dir)
 	assert.NotEmpty(t, list[0].Tools.Deny)
 	for _, keys := range []string{`"enabled": false`, `"platform_overrides": {"` + strings.Replace(runtime.GOOS, "windows", "win32", 1) + `": {"enabled": false}}`} {
 		list, err = read(keys)

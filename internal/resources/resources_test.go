@@ -2,6 +2,7 @@ package resources
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,4 +120,27 @@ func FuzzParse(f *testing.F) {
 		}
 		closed(t, uri)
 	})
+}
+
+// Which of two members counts that are spelled alike depends on their order, which the front
+// matter does not keep: what was accepted names the same tools.
+func TestHashesKnowTheToolsOfASkill(t *testing.T) {
+	t.Parallel()
+	for _, both := range [][2]string{
+		{`"tools":["a"],"Tools":["b"]`, `"Tools":["b"],"tools":["a"]`},
+		{`"metadata":{"tools":"a","Tools":"b"}`, `"metadata":{"Tools":"b","tools":"a"}`},
+	} {
+		var items [2]*Item
+		for i, front := range both {
+			raw := `{"uri":"skill://s/SKILL.md","frontmatter":{"name":"s","description":"S",` + front + `},"resources":[{"uri":"skill://s/SKILL.md","digest":"sha256:` + strings.Repeat("0", 64) + `","size":1}]}`
+			item, err := Parse(Skill, []byte(raw), 4096)
+			if err != nil {
+				t.Fatal(err)
+			}
+			items[i] = item
+		}
+		if slices.Equal(items[0].Manifest.Tools, items[1].Manifest.Tools) || items[0].Hash() == items[1].Hash() {
+			t.Error(both, items[0].Manifest.Tools, items[1].Manifest.Tools)
+		}
+	}
 }

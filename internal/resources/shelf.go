@@ -76,7 +76,7 @@ func NewShelf(prev *Shelf, entries []*Entry, index func([]*search.Document) *sea
 	s.files = sync.OnceValue(func() map[string][]*Entry {
 		files := make(map[string][]*Entry)
 		for _, e := range entries {
-			if e.Kind == Skill && e.Barred == nil {
+			if e.Kind == Skill {
 				for _, f := range e.Manifest.Files {
 					files[f.URI] = append(files[f.URI], e)
 				}
@@ -102,8 +102,8 @@ func (s *Shelf) Find(id ID) *Entry {
 	return s.byID[id]
 }
 
-// skillsWith returns the skills of which uri is a file, and which the configuration permits,
-// those that are held back too.
+// skillsWith returns the skills of which uri is a file, those that are barred or held back
+// too.
 func (s *Shelf) skillsWith(uri string) []*Entry {
 	if s == nil || s.files == nil {
 		return nil

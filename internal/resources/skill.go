@@ -220,7 +220,7 @@ func (m *Manifest) File(uri string) *File {
 // hash returns what [Item.Hash] has of a skill beyond what it has of other items.
 func (m *Manifest) hash() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q", m.front)
+	fmt.Fprintf(h, "%q %q", m.front, m.Tools) // of two members spelled alike, front does not tell the last
 	for _, f := range m.Files {
 		fmt.Fprintf(h, " %q %x %d", f.URI, f.Sum, f.Size)
 	}

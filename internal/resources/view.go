@@ -55,6 +55,12 @@ func (v *View) sees(i int, e *Entry) bool {
 	return e.Barred == nil && e.Quarantined == nil && !v.covered(i, e) && v.Bar(e.Names) == nil
 }
 
+// Sees reports whether the session may have e, which is on the shelf of an owner.
+func (v *View) Sees(of any, e *Entry) bool {
+	i := slices.IndexFunc(v.Shelves, func(s Owned) bool { return s.Of == of })
+	return i >= 0 && v.sees(i, e)
+}
+
 // refusal returns why the session may not have what is asked for by e, or nil.
 func (v *View) refusal(e *Entry, kind Kind, id string) error {
 	why := cmp.Or(v.Bar(e.Names), e.Barred)
@@ -108,7 +114,7 @@ func (v *View) Verify(kind Kind, at Place, uri string, r *mcp.ReadResourceResult
 			continue
 		}
 		for _, e := range s.skillsWith(uri) {
-			if e.Names.Server != at.Server || e.Quarantined != nil || kind == Skill && e.ID != uri {
+			if e.Names.Server != at.Server || e.Barred != nil || e.Quarantined != nil || kind == Skill && e.ID != uri {
 				continue
 			}
 			if _, err = e.Manifest.File(uri).Verify(r); err == nil {
@@ -249,28 +255,49 @@ func (v *View) holders(ctx context.Context, kind Kind, server, id string, links 
 	}
 	for _, h := range have {
 		if h.refused == nil && kind == Resource {
-			h.refused = cmp.Or(v.barSpelled(h, uri), v.barHeld(h, id))
+			h.refused = cmp.Or(v.barSpelled(h, uri), v.barSkills(h, uri))
 		}
 	}
 	return have
 }
 
-// barHeld returns why nobody may read a file of skills that are all held back, or nil.
-func (v *View) barHeld(h *holder, uri string) (held error) {
+// barSkills returns why the session may not read a file of skills that are all held back,
+// or nil. If h does not list uri, it may not read one of skills of which it may have none
+// either, however uri spells it.
+func (v *View) barSkills(h *holder, uri *asked) error {
+	forms := []string{uri.uri}
+	if !h.listed {
+		forms, _ = uri.forms() // barURI has seen the error
+	}
 	for _, s := range v.Shelves {
 		if s.Of != h.Of {
 			continue
 		}
-		for _, e := range s.skillsWith(uri) {
-			if e.Names.Server != h.Server {
-				continue
-			}
-			if held = e.Quarantined; held == nil {
-				return nil
+		for _, form := range forms {
+			if why := v.barFile(h, s, form, uri.uri); why != nil {
+				return why
 			}
 		}
 	}
-	return held
+	return nil
+}
+
+// barFile is barSkills for one shelf and one form of a URI.
+func (v *View) barFile(h *holder, s Owned, form, uri string) (why error) {
+	for _, e := range s.skillsWith(form) {
+		switch {
+		case e.Names.Server != h.Server || h.listed && e.Barred != nil:
+			continue
+		case h.listed:
+			why = e.Quarantined
+		default:
+			why = v.refusal(e, Resource, uri)
+		}
+		if why == nil {
+			return nil
+		}
+	}
+	return why
 }
 
 // nearest returns the IDs that are most like id, of what the session may have.
