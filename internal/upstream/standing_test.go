@@ -73,6 +73,22 @@ func TestStandingStreamFails(t *testing.T) {
 	})
 }
 
+// A server that had the stream and then wants another login has it again after that.
+func TestStandingStreamWantsALogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask, asked := stands(t, func() {}, stream(), status(http.StatusUnauthorized), status(http.StatusUnauthorized), stream())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		for range 2 {
+			resp, err := ask(ctx)
+			require.NoError(t, err)
+			_, err = resp.Body.Read(make([]byte, 1))
+			assert.Equal(t, io.EOF, err, "it is the server's")
+		}
+		assert.Len(t, *asked, 4)
+	})
+}
+
 // When there is a stream again, changes may have been missed. A server that ends each is
 // asked less and less often, unless they last.
 func TestStandingStreamEnds(t *testing.T) {
