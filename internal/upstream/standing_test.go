@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -160,4 +161,41 @@ func TestChangesOfASession(t *testing.T) {
 		assert.NotContains(t, log.String(), "level=ERROR")
 		assert.NotContains(t, log.String(), "level=WARN")
 	}
+}
+
+// When there is a stream again, updates of resources may have been missed as changes may.
+func TestSubscribersAreToldOfTheNextStream(t *testing.T) {
+	t.Parallel()
+	b := newBoard()
+	front := mcpserver.NewStreamableHTTPServer(b.MCPServer, mcpserver.WithStateful(true))
+	cut := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			ctx, end := context.WithCancel(r.Context())
+			defer end()
+			go func() {
+				select {
+				case <-cut:
+					end()
+				case <-ctx.Done():
+				}
+			}()
+			r = r.WithContext(ctx)
+		}
+		front.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	srv := started(t, config.Server{Name: "b", URL: web.URL, Protocol: "2025-11-25"}, Limits{MaxSubscriptions: 1})
+	told := make(chan string, 9)
+	_, err := srv.Subscribe(t.Context(), nil, "mem://a", telling(told))
+	require.NoError(t, err)
+	c := srv.connection()
+	cut <- struct{}{}
+	select {
+	case uri := <-told:
+		assert.Equal(t, "mem://a", uri)
+	case <-time.After(20 * time.Second):
+		assert.Fail(t, "it is not told")
+	}
+	assert.Same(t, c, srv.connection())
 }
