@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,6 +86,9 @@ func subscribe(t *testing.T, c *client.Client, told <-chan mcp.JSONRPCNotificati
 	stop, err = c.ListenAsync(context.Background(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, nil)
 	require.NoError(t, err)
 	n := <-told
+	for strings.HasSuffix(n.Method, "/list_changed") { // of the servers' start
+		n = <-told
+	}
 	require.Equal(t, mcp.MethodNotificationSubscriptionsAcknowledged, n.Method, "it comes first")
 	agreed := n.Params.AdditionalFields["notifications"].(map[string]any)["resourceSubscriptions"]
 	if agreed == nil {
