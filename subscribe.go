@@ -60,7 +60,7 @@ func (s *Session) SubscribeResource(ctx context.Context, server, uri string, upd
 	located := make(chan struct{}) // from is set
 	tell := func(changed string) {
 		<-located
-		v := s.view().resources(s.scope)
+		v := s.view().readable()
 		for _, uri := range slices.Compact([]string{changed, uri}) {
 			at, err := v.Locate(context.Background(), resources.Resource, from.server, uri, links)
 			if err == nil && at.Of == any(from.of) {

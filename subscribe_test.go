@@ -8,6 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -128,6 +129,33 @@ func TestSubscriptionEndsWithTheRight(t *testing.T) {
 	b.update("mem://b")
 	assert.Equal(t, "mem://b", <-told)
 	assert.Empty(t, told)
+}
+
+// A part that is the file of a skill is told of by its URI to sessions that may have the skill.
+func TestUpdatesOfSkills(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs")
+	docs.MCPServer = mcpserver.NewMCPServer("docs", "1", mcpserver.WithResourceCapabilities(true, true),
+		mcpserver.WithExtensions(map[string]any{"io.modelcontextprotocol/skills": map[string]any{}}))
+	docs.AddResources(textResource("skill://merge", "merge", "text"))
+	docs.Has("merge", "Merge with care.", "", "a.md", "Alpha")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	told := make(map[bool]chan string)
+	for _, may := range []bool{true, false} {
+		opts := &SessionOptions{}
+		if !may {
+			opts.Skills.Deny = []string{"docs/*"}
+		}
+		s := m.NewSession(opts)
+		_, err := s.ReadResource(t.Context(), "docs", "skill://merge/a.md")
+		assert.Equal(t, may, err == nil, "%v", err)
+		told[may] = make(chan string, 9)
+		_, err = s.SubscribeResource(t.Context(), "docs", "skill://merge", func(uri string) { told[may] <- uri })
+		require.NoError(t, err)
+	}
+	docs.SendNotificationToAllClients(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": "skill://merge/a.md"})
+	assert.Equal(t, "skill://merge/a.md", <-told[true])
+	assert.Equal(t, "skill://merge", <-told[false])
 }
 
 // A session has so many subscriptions at most, and a user's session has those of its own

@@ -67,7 +67,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g, c.broker), answers...)
 	case cfg.URL != "":
 		if how != olderHTTP {
-			c.standing = &standing{reopened: c.tellChanged, answered: make(chan struct{})}
+			c.standing = &standing{answered: make(chan struct{})}
 		}
 		web, err := c.httpClient(cfg, g, hide, how == olderHTTP)
 		if err != nil {

@@ -271,6 +271,9 @@ func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
 	c, err := dial(&s.cfg, s.limits, s.secrets, &s.asked, how)
 	if err == nil {
 		c.updated = s.hear
+		if c.standing != nil {
+			c.standing.reopened = func() { c.tellChanged(); s.missed() }
+		}
 		err = c.open(ctx)
 	}
 	if err == nil && c.silent.Load() {

@@ -94,7 +94,7 @@ func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
 			return resp, nil
 		case code == http.StatusNotFound && s.opened: // the session is over
 			return resp, nil
-		case code >= 500 || code == http.StatusTooManyRequests:
+		case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusUnauthorized && s.opened: // somebody may log in
 			resp.Body.Close()
 		default:
 			resp.Body.Close()

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -70,6 +71,22 @@ func TestStandingStreamFails(t *testing.T) {
 		_, err := ask(ctx)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.InDelta(t, 66, len(*asked), 4)
+	})
+}
+
+// A server that had the stream and then wants another login has it again after that.
+func TestStandingStreamWantsALogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask, asked := stands(t, func() {}, stream(), status(http.StatusUnauthorized), status(http.StatusUnauthorized), stream())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		for range 2 {
+			resp, err := ask(ctx)
+			require.NoError(t, err)
+			_, err = resp.Body.Read(make([]byte, 1))
+			assert.Equal(t, io.EOF, err, "it is the server's")
+		}
+		assert.Len(t, *asked, 4)
 	})
 }
 
@@ -144,4 +161,41 @@ func TestChangesOfASession(t *testing.T) {
 		assert.NotContains(t, log.String(), "level=ERROR")
 		assert.NotContains(t, log.String(), "level=WARN")
 	}
+}
+
+// When there is a stream again, updates of resources may have been missed as changes may.
+func TestSubscribersAreToldOfTheNextStream(t *testing.T) {
+	t.Parallel()
+	b := newBoard()
+	front := mcpserver.NewStreamableHTTPServer(b.MCPServer, mcpserver.WithStateful(true))
+	cut := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			ctx, end := context.WithCancel(r.Context())
+			defer end()
+			go func() {
+				select {
+				case <-cut:
+					end()
+				case <-ctx.Done():
+				}
+			}()
+			r = r.WithContext(ctx)
+		}
+		front.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	srv := started(t, config.Server{Name: "b", URL: web.URL, Protocol: "2025-11-25"}, Limits{MaxSubscriptions: 1})
+	told := make(chan string, 9)
+	_, err := srv.Subscribe(t.Context(), nil, "mem://a", telling(told))
+	require.NoError(t, err)
+	c := srv.connection()
+	cut <- struct{}{}
+	select {
+	case uri := <-told:
+		assert.Equal(t, "mem://a", uri)
+	case <-time.After(20 * time.Second):
+		assert.Fail(t, "it is not told")
+	}
+	assert.Same(t, c, srv.connection())
 }

@@ -211,6 +211,17 @@ func (s *Server) agreed(u *subscription) {
 	}
 }
 
+// missed has all listeners told that they may have missed something.
+func (s *Server) missed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.subscriptions {
+		if u.made {
+			s.tellLocked(u, u.uri)
+		}
+	}
+}
+
 // hear passes on what a notification of the server says of a resource.
 func (s *Server) hear(n mcp.JSONRPCNotification) {
 	uri, _ := n.Params.AdditionalFields["uri"].(string)

@@ -54,7 +54,13 @@ var errNoSession = errors.New("a subscription needs a session")
 // subscriptions are those of a client, with a protocol before 2026-07-28.
 type subscriptions struct {
 	mu sync.Mutex
-	by map[string]func() // what ends each, by the client's URI; nil while it begins
+	by map[string]*subscription // by the client's URI
+}
+
+// A subscription is one of a client.
+type subscription struct {
+	begun chan struct{} // closed when it is known whether there is one
+	stop  func()        // ends it; nil before begun, and after a failure
 }
 
 // subscribe subscribes the client of a request to a resource, if it is not yet.
@@ -64,24 +70,17 @@ func (g *gateway) subscribe(ctx context.Context, name string) error {
 		if c.id == "" {
 			return errNoSession
 		}
-		c.subscribed.mu.Lock()
-		if _, there := c.subscribed.by[name]; there {
-			c.subscribed.mu.Unlock()
-			return nil
+		sub, err := c.begin(ctx, name)
+		if sub == nil {
+			return err
 		}
-		if c.subscribed.by == nil {
-			c.subscribed.by = make(map[string]func())
-		}
-		c.subscribed.by[name] = nil
-		c.subscribed.mu.Unlock()
 		stop, err := g.follow(ctx, c, name, func(changed string) { c.TellUpdate(name, changed) })
 		c.subscribed.mu.Lock()
-		_, wanted := c.subscribed.by[name]
-		if err != nil {
+		wanted := c.subscribed.by[name] == sub
+		if sub.stop = stop; err != nil && wanted {
 			delete(c.subscribed.by, name)
-		} else if wanted {
-			c.subscribed.by[name] = stop
 		}
+		close(sub.begun)
 		c.subscribed.mu.Unlock()
 		if err == nil && !wanted { // the client has ended it meanwhile
 			stop()
@@ -91,9 +90,39 @@ func (g *gateway) subscribe(ctx context.Context, name string) error {
 	return notFound(ctx, name, refusal(name, err))
 }
 
+// begin returns a new subscription to name, or nil if there is one: then it waits until that
+// has begun, and if it fails, returns another.
+func (c *conversation) begin(ctx context.Context, name string) (*subscription, error) {
+	for {
+		c.subscribed.mu.Lock()
+		sub := c.subscribed.by[name]
+		if sub == nil {
+			if c.subscribed.by == nil {
+				c.subscribed.by = make(map[string]*subscription)
+			}
+			sub = &subscription{begun: make(chan struct{})}
+			c.subscribed.by[name] = sub
+			c.subscribed.mu.Unlock()
+			return sub, nil
+		}
+		c.subscribed.mu.Unlock()
+		select {
+		case <-sub.begun:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if sub.stop != nil {
+			return nil, nil
+		}
+	}
+}
+
 func (c *conversation) unsubscribe(name string) {
 	c.subscribed.mu.Lock()
-	stop := c.subscribed.by[name]
+	var stop func()
+	if sub := c.subscribed.by[name]; sub != nil {
+		stop = sub.stop
+	}
 	delete(c.subscribed.by, name)
 	c.subscribed.mu.Unlock()
 	if stop != nil {

@@ -3,13 +3,16 @@ package gateway
 //lint:file-ignore SA1019 what the protocol had before 2026-07-28 is served, too
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -83,6 +86,9 @@ func subscribe(t *testing.T, c *client.Client, told <-chan mcp.JSONRPCNotificati
 	stop, err = c.ListenAsync(context.Background(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, nil)
 	require.NoError(t, err)
 	n := <-told
+	for strings.HasSuffix(n.Method, "/list_changed") { // of the servers' start
+		n = <-told
+	}
 	require.Equal(t, mcp.MethodNotificationSubscriptionsAcknowledged, n.Method, "it comes first")
 	agreed := n.Params.AdditionalFields["notifications"].(map[string]any)["resourceSubscriptions"]
 	if agreed == nil {
@@ -214,4 +220,75 @@ func TestSubscriptionsAreOnesOwn(t *testing.T) {
 			assert.Equal(t, 1, b.count("mem://b"))
 		})
 	}
+}
+
+// A client that ends a subscription while that begins, and begins another, has that one alone.
+// One that asks twice at once has the answer when there is one.
+func TestSubscriptionsOverlap(t *testing.T) {
+	const uri = "mem://a"
+	b := newBoard("b")
+	var asked, answer chan struct{}
+	cfg := b.config("b")
+	cfg.InProcess = slowBoard{b, func() { asked <- struct{}{}; <-answer }}
+	g, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{cfg}}, web.Options{})
+	c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
+	for _, ends := range []bool{true, false} {
+		asked, answer = make(chan struct{}, 1), make(chan struct{})
+		of := &g.open(c.GetSessionId()).subscribed
+		begin := func() chan error {
+			done := make(chan error, 1)
+			go func() {
+				var r mcp.SubscribeRequest
+				r.Params.URI = uri
+				done <- c.Subscribe(within(t), r)
+			}()
+			return done
+		}
+		end := func() {
+			var r mcp.UnsubscribeRequest
+			r.Params.URI = uri
+			require.NoError(t, c.Unsubscribe(within(t), r))
+		}
+		first := begin()
+		<-asked
+		if ends {
+			end()
+		}
+		second := begin()
+		if ends {
+			for ctx, begun := within(t), false; !begun; {
+				require.NoError(t, ctx.Err())
+				of.mu.Lock()
+				_, begun = of.by[uri]
+				of.mu.Unlock()
+			}
+		} else {
+			select {
+			case <-second:
+				assert.Fail(t, "nothing is known yet")
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		close(answer)
+		require.NoError(t, <-first)
+		require.NoError(t, <-second)
+		assert.Equal(t, 1, b.count(uri))
+		end()
+		for ctx := within(t); b.count(uri) != 0; {
+			require.NoError(t, ctx.Err())
+		}
+	}
+}
+
+// A slowBoard does something before it answers a subscription.
+type slowBoard struct {
+	*board
+	before func()
+}
+
+func (b slowBoard) HandleMessage(ctx context.Context, message json.RawMessage) mcp.JSONRPCMessage {
+	if bytes.Contains(message, []byte(`"resources/subscribe"`)) {
+		b.before()
+	}
+	return b.board.HandleMessage(ctx, message)
 }
