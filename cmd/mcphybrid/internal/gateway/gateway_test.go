@@ -68,7 +68,7 @@ func TestUntrustedPartsOfTools(t *testing.T) {
 	for _, file := range []string{"", filepath.Join(t.TempDir(), "known.json")} {
 		tool := mcptest.Echo("one", "The first")
 		tool.Tool.Icons = []mcp.Icon{{Src: "https://evil.example/i.png"}}
-		tool.Tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: true, "ui": "ui://evil"})
+		tool.Tool.Meta = mcp.NewMetaFromMap(map[string]any{alwaysLoad: true, "other": "evil"})
 		bare := mcptest.Echo("two", "The second")
 		bare.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"ui": "ui://evil"})
 		page := mcptest.Echo("page", "Shows a page")
