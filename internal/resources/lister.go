@@ -15,13 +15,13 @@ import (
 // Lists are the lists of a server by what they have.
 var Lists = [Kinds]upstream.Kind{Resource: upstream.Resources, Template: upstream.Templates, Prompt: upstream.Prompts, Skill: upstream.Skills}
 
-// An Definition is an entry as its server listed it last. It is immutable.
+// A Definition is an entry as its server listed it last. It is immutable.
 type Definition struct {
 	Entry   *Entry           // barred if the configuration does not permit it
 	Trusted trust.Definition // what must not change unnoticed
 }
 
-// Entries returns the entries of defs. held says why some of them are held back, by
+// Entries returns their entries. held says why some of them are held back, by
 // their place.
 func Entries(defs []*Definition, held map[int]error) []*Entry {
 	list := make([]*Entry, len(defs))
@@ -36,7 +36,7 @@ func Entries(defs []*Definition, held map[int]error) []*Entry {
 	return list
 }
 
-// Size returns how many bytes the elements of defs have.
+// Size returns how many bytes the elements have.
 func Size(defs []*Definition) (bytes int) {
 	for _, o := range defs {
 		bytes += len(o.Entry.Raw)
@@ -59,7 +59,7 @@ func Listed(lists map[string][]string, tools string) (all upstream.List) {
 	return all
 }
 
-// Raw returns the elements of defs by what they are.
+// Raw returns the elements by what they are.
 func Raw(defs []*Definition) map[string][]string {
 	raw := make(map[string][]string)
 	for _, o := range defs {
@@ -69,7 +69,7 @@ func Raw(defs []*Definition) map[string][]string {
 	return raw
 }
 
-// Count returns how many defs there are of each kind.
+// Count returns how many there are of each kind.
 func Count(defs []*Definition) (n [Kinds]int) {
 	for _, o := range defs {
 		n[o.Entry.Kind]++
