@@ -174,11 +174,14 @@ func TestSharedRecord(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"version":1,"tools":{"x":{"count":1.5,"at":"2026-01-01T00:00:00Z"}}}`))
+	f.Add([]byte(`{"version":1,"tools":{"x":{"count":0,"at":"2026-01-01T00:00:00Z"},"y":{"count":1,"at":"2026-01-01T00:00:00Z"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		uses, err := parse(data)
-		if err != nil && uses != nil {
-			t.Error("an error, and uses")
-		}
+		uses, _ := parse(data)
+		again, err := json.Marshal(record{version, uses})
+		require.NoError(t, err)
+		kept, err := parse(again)
+		require.NoError(t, err, "what is invalid is left out")
+		assert.Len(t, kept, len(uses))
 		for name, u := range uses {
 			if !(u.Count > 0) {
 				t.Errorf("%q was used %v times", name, u.Count)
