@@ -12,7 +12,7 @@ type Access = config.Access
 
 // permitsOwn reports whether a list of [ServerConfig.Tools] permits a tool. It is about
 // the tools of one server.
-func permitsOwn(a Access, t rules.Tool) bool { t.Within = true; return rules.Access(a).Permits(t) }
+func permitsOwn(a Access, t rules.Subject) bool { t.Within = true; return rules.Access(a).Permits(t) }
 
 // mayUse reports whether r permits a meta tool. Only Deny can forbid one: an allow
 // list is about the servers' tools and need not name the meta tools.

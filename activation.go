@@ -21,9 +21,9 @@ func (s *Session) ActivateToolIfDeferred(name string) bool {
 	return isNamed(callable, name)
 }
 
-// activate makes tools active. Every activation goes through it, in three phases:
-// it collects the tools, registers them, and publishes them. It registers without
-// any lock held, since a registry may have a lock of its own and call back. If a
+// activate makes tools active. All do it but [Session.settle], which makes a tool active
+// again that was unavailable. It has three phases: makeActive collects the tools, registers
+// them, and publishes them. It registers without any lock held, since a registry may have a lock of its own and call back. If a
 // tool leaves the catalog meanwhile, it does not stay registered, and a tool that
 // replaces it is registered instead.
 //
@@ -32,10 +32,10 @@ func (s *Session) ActivateToolIfDeferred(name string) bool {
 func (s *Session) activate(names []string) (callable, without []*BridgeTool) {
 	callable, fresh, without := s.makeActive(names)
 	if len(fresh) > 0 {
-		s.tell(Event{Kind: EventActivate, Tools: namesOf(fresh)})
+		s.emit(Event{Kind: EventActivate, Tools: namesOf(fresh)})
 	}
 	if len(without) > 0 {
-		s.tell(Event{Kind: EventFull, Tools: namesOf(without)})
+		s.emit(Event{Kind: EventFull, Tools: namesOf(without)})
 	}
 	return callable, without
 }
@@ -53,7 +53,7 @@ func (s *Session) makeActive(names []string) (callable, fresh, without []*Bridge
 	}
 
 	// Phase 3: publish.
-	callable, fresh, without = s.publish(tools)
+	callable, fresh, without = s.appendActive(tools)
 	if s.registrar != nil {
 		for _, t := range tools {
 			s.registrar.release(t)
@@ -65,10 +65,10 @@ func (s *Session) makeActive(names []string) (callable, fresh, without []*Bridge
 	return callable, fresh, without
 }
 
-// publish appends the deferred tools among tools to the active ones, by the newest
+// appendActive appends the deferred tools among tools to the active ones, by the newest
 // catalog, and records their use. It returns the tools that the catalog has, and
 // those that it appended, apart from those for which the list has no room.
-func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*BridgeTool) {
+func (s *Session) appendActive(tools []*BridgeTool) (callable, fresh, without []*BridgeTool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.viewLocked()
@@ -81,7 +81,7 @@ func (s *Session) publish(tools []*BridgeTool) (callable, fresh, without []*Brid
 			continue
 		}
 		if p.Searchable() {
-			if !isActive[t] && !s.admits(left, t) {
+			if !isActive[t] && !s.tryAdd(left, t) {
 				without, s.full = append(without, t), true
 				continue
 			}
@@ -107,16 +107,16 @@ type lastUse struct {
 // use records that t is used, and if fresh is set, that it was activated. The
 // caller holds mu.
 func (s *Session) use(t *BridgeTool, fresh bool) {
-	if s.used == nil {
-		s.used = make(map[string]lastUse)
+	if s.lastUsed == nil {
+		s.lastUsed = make(map[string]lastUse)
 	}
-	u := s.used[t.name]
-	u.turn = s.turn
+	u := s.lastUsed[t.name]
+	u.turn = s.userTurn
 	if fresh {
 		s.activations++
 		u.act = s.activations
 	}
-	s.used[t.name] = u
+	s.lastUsed[t.name] = u
 }
 
 // inUse reports whether t and the tools that it needs are inline or active, in
@@ -136,4 +136,7 @@ func (s *Session) inUse(t *BridgeTool) bool {
 		return true
 	}
 	return use(t) && !slices.ContainsFunc(v.needed(t), func(n *BridgeTool) bool { return !use(n) })
+}
+func isNamed(tools []*BridgeTool, name string) bool {
+	return slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.name == name })
 }

@@ -59,7 +59,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 		}
 		return err
 	}
-	return m.change(func() error {
+	return m.publishChange(func() error {
 		src := cmp.Or(m.sourceNamed(name), &source{name: name})
 		if src.server != nil {
 			return ErrDuplicate

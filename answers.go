@@ -76,18 +76,18 @@ func textFoundResources(found int) string {
 
 // answerResourceSearch searches for resources and templates and answers with them.
 func (s *Session) answerResourceSearch(args json.RawMessage) *mcp.CallToolResult {
-	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, false)
+	query, n, err := parseSearchArguments(args, s.tenant.opts.Search.Results, false)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaResourceSearch, err))
 	}
-	v := s.view().resources(s.scope)
+	v := s.view().resources(s.tenant)
 	all := append(v.Offered(resources.Resource), v.Offered(resources.Template)...)
-	n = min(max(n, 1), s.scope.opts.Search.Limit, len(all))
+	n = min(max(n, 1), s.tenant.opts.Search.Limit, len(all))
 	found := all
 	if strings.TrimSpace(query) != "" {
 		found = v.Search(query, n)
 	}
-	answer := resources.Answer{Resources: resources.Found(found[:min(n, len(found))], s.scope.opts.Prompt.MaxDescription), Total: len(all)}
+	answer := resources.Answer{Resources: resources.Found(found[:min(n, len(found))], s.tenant.opts.Prompt.MaxDescription), Total: len(all)}
 	answer.Count = len(answer.Resources)
 	answer.Message = textFoundResources(answer.Count)
 	result := s.truncate(mcp.NewToolResultText(text.JSON(answer)))

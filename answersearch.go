@@ -128,7 +128,7 @@ func (o searchOutcome) message() string {
 // with ByBridge.
 func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	start := time.Now()
-	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)
+	query, n, err := parseSearchArguments(args, s.tenant.opts.Search.Results, true)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
@@ -136,7 +136,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.notShown(v)).Hits
 	var found, without []*BridgeTool
 	neededBy := make(map[string]string)
-	for _, h := range v.andNeeded(hits, s.scope.opts.Search.Limit) {
+	for _, h := range v.andNeeded(hits, s.tenant.opts.Search.Limit) {
 		found = append(found, h.Tool)
 		if h.NeededBy != nil {
 			neededBy[h.Tool.name] = h.NeededBy.name
@@ -152,13 +152,13 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	}
 	s.nameKnown(found)
 	answer := searchAnswer{Tools: make([]foundTool, len(found)), Servers: v.serversNamed(query), Count: len(found)}
-	left := s.scope.opts.Search.Schemas
+	left := s.tenant.opts.Search.Schemas
 	for i, f := range found {
 		answer.Tools[i] = foundTool{
 			Name:         f.name,
-			OriginalName: text.Line(f.def.Own, s.scope.opts.Prompt.MaxDescription),
+			OriginalName: text.Line(f.def.Own, s.tenant.opts.Prompt.MaxDescription),
 			Server:       text.Line(f.def.Server, text.MaxName),
-			Description:  text.Line(f.def.Description, s.scope.opts.Prompt.MaxDescription),
+			Description:  text.Line(f.def.Description, s.tenant.opts.Prompt.MaxDescription),
 			NeededBy:     neededBy[f.name],
 			ReadOnly:     v.offers(metaReadOnlyCall) && f.def.ReadOnly(),
 		}
@@ -174,25 +174,25 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	readOnly := slices.ContainsFunc(answer.Tools, func(t foundTool) bool { return t.ReadOnly })
 	answer.Message = searchOutcome{
 		found: len(found), readOnly: readOnly, byBridge: v.disclosure == ByBridge, byProvider: v.disclosure == ByProvider && !v.loads, client: v.client,
-		keywords: v.hasTerms(query), callable: callable, without: namesOf(without), connecting: s.scope.manager.connectingServers(v.rights), instructed: len(answer.Servers) > 0,
+		keywords: v.hasTerms(query), callable: callable, without: namesOf(without), connecting: s.tenant.manager.connectingServers(v.rights), instructed: len(answer.Servers) > 0,
 	}.message()
 	text := text.JSON(answer)
 	s.countSearch(len(found))
 	s.countAnswer(text)
-	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(start)})
+	s.emit(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(start)})
 	r := mcp.NewToolResultText(text)
-	if listed := s.listedNames(found); v.disclosure == ByProvider && len(listed) > 0 && len(without) == 0 {
+	if listed := s.shownNames(found); v.disclosure == ByProvider && len(listed) > 0 && len(without) == 0 {
 		result.SetFound(r, listed)
 	}
 	return r
 }
 
-// listedNames returns the names of those tools that the beginning of the conversation has,
+// shownNames returns the names of those tools that the beginning of the conversation has,
 // or would have. Those that came later are added when they become active.
-func (s *Session) listedNames(found []*BridgeTool) []string {
+func (s *Session) shownNames(found []*BridgeTool) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told := s.told()
+	told := s.transcriptCopy()
 	if !told.begun {
 		return namesOf(found)
 	}

@@ -32,7 +32,8 @@ func (s *Session) AppTools(server string) (tools []*BridgeTool) {
 
 // CallFromApp runs a tool for an app of the server. tool is the server's own name for it,
 // by which apps call, and args are those of [Session.Call]. The steps are the same too, but
-// that the result is not cut and nothing is activated. The call is in no [Stats].
+// for three things: a server that has never listed its tools is not connected, the result is not cut,
+// and nothing is activated. The call is in no [Stats].
 //
 // The error may wrap [ErrUnknownTool], as for a tool that is not for apps,
 // [ErrNotPermitted], [ErrBadArguments], [ErrQuarantined], [ErrChanged], [ErrServerDown],
@@ -51,7 +52,7 @@ func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any
 	if e.Took, e.Err = time.Since(start), err; err == nil {
 		e.ToolError = result.Failure(res)
 	}
-	s.tell(e)
+	s.emit(e)
 	return res, err
 }
 
@@ -72,7 +73,7 @@ func (s *Session) serverNamed(v *view, name string) *serverTools {
 				return of
 			}
 		}
-		if _, there := s.scope.manager.status(c.owner, name); there {
+		if _, there := s.tenant.manager.status(c.owner, name); there {
 			return nil
 		}
 	}
@@ -81,8 +82,8 @@ func (s *Session) serverNamed(v *view, name string) *serverTools {
 
 // appMayUse reports whether an app may use t: as the model, were the tool for it, by the
 // access lists and the rules.
-func (s *partition) appMayUse(t *BridgeTool) bool {
-	return s.rights.Permit(t.def.names()) && s.policy.byRules(s.policy.matchesOf(t), s.applies, s.included).standing != hidden
+func (p *partition) appMayUse(t *BridgeTool) bool {
+	return p.rights.Permit(t.def.subject()) && p.policy.byRules(p.policy.matchesOf(t), p.applies, p.included).standing != hidden
 }
 
 // appTool returns the tool of that own name if an app of the server may call it.
@@ -102,7 +103,7 @@ func (s *Session) appTool(server, own string) (*BridgeTool, error) {
 	}
 	if of := s.serverNamed(v, server); of != nil {
 		for _, e := range of.changed {
-			if e.Quarantined && e.def != nil && e.def.Own == own && e.def.Apps.app && v.rights.Permit(e.def.names()) {
+			if e.Quarantined && e.def != nil && e.def.Own == own && e.def.Apps.app && v.rights.Permit(e.def.subject()) {
 				return nil, e
 			}
 		}

@@ -96,7 +96,7 @@ func TestSpecH5ModelHasNoAppTool(t *testing.T) {
 			return []any{found, fmt.Sprint(err, searchErr)}
 		},
 		"a restore": func(s *Session) any {
-			restored, _, err := s.scope.manager.(*Manager).RestoreSession(s.Save(), nil)
+			restored, _, err := s.tenant.manager.(*Manager).RestoreSession(s.Save(), nil)
 			return []any{textOfTools(restored.Tools()), restored.PromptSections(PromptFull), fmt.Sprint(err)}
 		},
 		"what is saved": func(s *Session) any { return s.Save() },
@@ -375,7 +375,7 @@ func FuzzAppOnly(f *testing.F) {
 			return mcp.NewToolResultText("called"), nil
 		}
 		src := &source{name: "s"}
-		require.NoError(t, m.change(func() error {
+		require.NoError(t, m.publishChange(func() error {
 			require.NoError(t, src.claimNames(m.names))
 			require.NoError(t, src.nameTool(m.names, d))
 			src.defs = []*definition{d}

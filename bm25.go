@@ -9,6 +9,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
+// Here is BM25 as it is published: [RankerClassic] uses it, and tests measure the others by
+// it. The default ranks by package search: the same formula over the fields of a tool.
+
 // The default parameters of BM25. They are those of the published reference and of
 // Lucene, see
 // https://lucene.apache.org/core/10_0_0/core/org/apache/lucene/search/similarities/BM25Similarity.html.

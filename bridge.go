@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -11,10 +10,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
-
-func isNamed(tools []*BridgeTool, name string) bool {
-	return slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.name == name })
-}
 
 // A BridgeTool is one tool of an MCP server as a callable Go value. It is
 // immutable and may be used concurrently. Compare tools by name, not by pointer:
@@ -33,14 +28,14 @@ func isNamed(tools []*BridgeTool, name string) bool {
 // these two as well. The third names other tools of the server that this one needs, by
 // their own names, at most 32: see [Options.Needs].
 type BridgeTool struct {
-	name       string // registered
-	def        *definition
-	owner      *owner       // the system or a user
-	through    caller       // calls a copy that is in a registry; else nil
-	instructed *instructed  // by its server; nil without instructions
-	tokens     atomic.Int64 // of the definition, once counted
-	exports    request.ExportCache
-	matched    atomic.Pointer[matched]
+	name             string // registered
+	def              *definition
+	owner            *owner            // the system or a user
+	through          caller            // calls a copy that is in a registry; else nil
+	instructionWords *instructionWords // by its server; nil without instructions
+	tokens           atomic.Int64      // of the definition, once counted
+	exports          request.ExportCache
+	matched          atomic.Pointer[matched]
 }
 
 // Name returns the registered name, such as mcp_github__create_issue. It is safe for
@@ -113,20 +108,6 @@ func (t *BridgeTool) copyFor(through caller) Tool {
 
 // A caller calls a tool by its registered name, as [Session.Call] does.
 type caller func(ctx context.Context, name string, args any) (*mcp.CallToolResult, error)
-
-// An owner is who tools belong to: the system or one user. Owners are compared by
-// address.
-type owner struct {
-	user string // "" for the system
-}
-
-// An origin is where tools come from: a server, or a group without a connection.
-type origin struct {
-	of     *owner
-	server string
-}
-
-func (t *BridgeTool) origin() origin { return origin{t.owner, t.def.Server} }
 
 // A matched is the part of a policy that matches a tool.
 type matched struct {

@@ -105,13 +105,13 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 		if !ok {
 			continue // we start the server and list its tools instead
 		}
-		list.kept = kept
+		list.audience = kept
 		lists = append(lists, found{src, list, c.Listed})
 		if age := time.Since(c.Listed); src.cfg.Eager || m.opts.Limits.Refresh > 0 && (age > m.opts.Limits.Refresh || age < 0) {
 			stale = append(stale, src)
 		}
 	}
-	return stale, m.change(func() error {
+	return stale, m.publishChange(func() error {
 		if len(lists) == 0 {
 			return errNoChange
 		}
@@ -182,12 +182,12 @@ func (m *Manager) cacheList(src *source, in cache.Cache, isNew bool) {
 	if src.cfg.InProcess != nil {
 		return
 	}
-	key := cacheKey(&src.cfg, m.opts.Extensions, src.kept)
+	key := cacheKey(&src.cfg, m.opts.Extensions, src.audience)
 	if key == "" {
 		in.Forget(src.name)
 		return
 	}
-	defs, others, instructions, whose := src.listed, src.resources, src.instructed, ""
+	defs, others, instructions, whose := src.listed, src.resources, src.rawInstructions, ""
 	if !src.changing {
 		whose = cacheKey(&src.cfg, m.opts.Extensions, credentials)
 	}

@@ -134,7 +134,7 @@ func (s *Session) headLocked() head {
 	var tools, sections maphash.Hash
 	tools.SetSeed(headSeed)
 	sections.SetSeed(headSeed)
-	list, told := s.shown, s.told()
+	list, told := s.shown, s.transcriptCopy()
 	if told.begun && s.Disclosure() != ByActivation { // what came later stands in the messages
 		list = list[:min(int(told.base), len(list))]
 	}
@@ -219,7 +219,7 @@ func (s *Session) CountUsage(u provider.Usage) {
 	}
 	s.mu.Unlock()
 	if lost {
-		s.tell(Event{Kind: EventCacheLost, Loss: loss})
+		s.emit(Event{Kind: EventCacheLost, Loss: loss})
 	}
 }
 

@@ -79,16 +79,16 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 	return t.Call(ctx, raw)
 }
 
-// callTool calls a tool. Every call goes through it. If reads is set, it refuses tools
+// callTool calls a tool for the model. If mustOnlyRead is set, it refuses tools
 // that don't say that they only read.
-func (s *Session) callTool(ctx context.Context, name string, args any, reads bool) (*mcp.CallToolResult, error) {
+func (s *Session) callTool(ctx context.Context, name string, args any, mustOnlyRead bool) (*mcp.CallToolResult, error) {
 	start := time.Now()
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
 	t, err := s.toolToCall(v, name)
 	if errors.Is(err, ErrUnknownTool) {
 		if of, away := s.awayTool(v, name); of != nil {
-			if there, down := s.scope.manager.connectServer(ctx, of, away.Server); down != nil {
+			if there, down := s.tenant.manager.connectServer(ctx, of, away.Server); down != nil {
 				err = upstream.About(down, "tool", away.Own, away.Server)
 			} else if there {
 				v = s.view()
@@ -96,7 +96,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 			}
 		}
 	}
-	if err == nil && reads && !t.def.ReadOnly() {
+	if err == nil && mustOnlyRead && !t.def.ReadOnly() {
 		err = &permissionError{name: name, writes: true}
 	}
 	var res *mcp.CallToolResult
@@ -112,7 +112,7 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 	if t != nil {
 		e.Server = t.def.Server
 	}
-	s.tell(e)
+	s.emit(e)
 	if err != nil {
 		return mcp.NewToolResultError(s.refusalFor(v, name, err)), err
 	}
@@ -122,12 +122,12 @@ func (s *Session) callTool(ctx context.Context, name string, args any, reads boo
 // awayTool returns the owner of a tool that is not here but whose server may have it: a
 // tool that a saved state shows, or one of a server that was never up. It is nil if
 // there is none that the session may use.
-func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Tool) {
-	if kept := v.kept[name]; kept != nil {
-		return kept.owner, kept.def.names()
+func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Subject) {
+	if kept := v.restored[name]; kept != nil {
+		return kept.owner, kept.def.subject()
 	}
-	of, t = s.scope.manager.unlistedServerOf(name)
-	if of == nil || !v.rights.Permit(t) || !rules.Access(s.scope.opts.Access).Permits(t) || !s.scope.manager.permits(of, t) {
+	of, t = s.tenant.manager.unlistedServerOf(name)
+	if of == nil || !v.rights.Permit(t) || !rules.Access(s.tenant.opts.Access).Permits(t) || !s.tenant.manager.permits(of, t) {
 		return nil, t
 	}
 	return of, t
@@ -141,7 +141,7 @@ func (s *Session) refusalFor(v *view, name string, err error) string {
 	}
 	var since time.Time
 	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
-		if st, ok := s.scope.manager.status(t.owner, t.def.Server); ok && st.State == StateDown {
+		if st, ok := s.tenant.manager.status(t.owner, t.def.Server); ok && st.State == StateDown {
 			since = st.Since
 		}
 	}
@@ -158,7 +158,7 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 		return nil, prefixed(ErrClosed, "")
 	}
 	t, _ := v.lookup(name)
-	kept := v.kept[name]
+	kept := v.restored[name]
 	if kept != nil { // another tool of this name is not what the model means
 		t = v.same(kept.BridgeTool)
 	}
@@ -169,12 +169,12 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 		return nil, &permissionError{name: name}
 	}
 	if held := v.quarantined(name); held != nil {
-		if !v.rights.Permit(held.def.names()) {
+		if !v.rights.Permit(held.def.subject()) {
 			return nil, &permissionError{name: name}
 		}
 		return nil, held
 	}
-	connecting, isConnecting := s.scope.manager.connecting(name)
+	connecting, isConnecting := s.tenant.manager.connecting(name)
 	removed, left := v.removed(name)
 	if left && !v.rights.Permit(*removed.subject) || isConnecting && !v.rights.Permit(connecting) {
 		return nil, &permissionError{name: name}
@@ -185,7 +185,7 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 		return nil, unknown
 	}
 	if kept != nil {
-		if _, there := s.scope.manager.status(kept.owner, kept.def.Server); !there {
+		if _, there := s.tenant.manager.status(kept.owner, kept.def.Server); !there {
 			unknown.Away = kept.def.Server
 			return nil, unknown
 		}
@@ -201,6 +201,7 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 }
 
 // callFound makes a call of a tool that may be called, from the check of its arguments on.
+// Every call goes through it, those of apps too.
 func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromApp bool) (*mcp.CallToolResult, error) {
 	refused := func(written []byte, more int, violations ...Violation) error {
 		e := &ArgumentsError{Tool: t.name, Violations: violations, More: more, Schema: t.InputSchema()}
@@ -214,10 +215,10 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromAp
 		return nil, refused(schema.Written(args, err), 0, Violation{Problem: text.Line(err.Error(), maxErrorLength)})
 	}
 	raw = schema.DropNulls(raw, t.def.InputSchema)
-	if problems, more := s.scope.validators.Of(t.def.InputSchema).Validate(raw); len(problems) > 0 {
+	if problems, more := s.tenant.validators.Of(t.def.InputSchema).Validate(raw); len(problems) > 0 {
 		return nil, refused(raw, more, publicViolations(problems)...)
 	}
-	result, err := s.scope.handler(ctx, ToolCall{Session: s, Tool: t, Arguments: raw, FromApp: fromApp})
+	result, err := s.tenant.handler(ctx, ToolCall{Session: s, Tool: t, Arguments: raw, FromApp: fromApp})
 	if err == nil && result == nil {
 		err = errors.New("mcphybrid: a middleware returned neither a result nor an error")
 	}

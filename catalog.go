@@ -91,7 +91,7 @@ func (c *catalog) overrides(name, server string) bool {
 // needs are those of [Options.Needs], and unlisted is what can be said of the tools of
 // servers that have not listed theirs yet, which needs may be about. indexes makes the
 // index, when it is first used.
-func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes names.Prefixes, known knownHints, needs map[string][]string, unlisted []rules.Tool, indexes *deferredIndexer) *catalog {
+func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes names.Prefixes, known knownHints, needs map[string][]string, unlisted []rules.Subject, indexes *deferredIndexer) *catalog {
 	c := &catalog{owner: owner, known: known, prefixes: prefixes, dependencies: make(dependencies)}
 	c.list = prev.list.next(servers, prefixes.Len())
 	c.tools = c.list.tools
@@ -113,7 +113,7 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 	c.shelf = resources.NewShelf(prev.shelf, entries, indexes.ofDocuments)
 	c.resolveDependencies(needs, unlisted)
 	c.noteRemoved(prev)
-	c.deferredIndex = &deferredIndex{indexes: indexes}
+	c.deferredIndex = &deferredIndex{maker: indexes}
 	c.listed = sync.OnceValue(func() map[string]bool {
 		servers := make(map[string]bool, len(c.list.servers))
 		for _, s := range c.list.servers {

@@ -6,17 +6,17 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/request"
 )
 
-// A reason is why a disclosure was chosen.
-type reason uint8
+// A disclosureReason is why a disclosure was chosen.
+type disclosureReason uint8
 
 const (
-	asAsked reason = iota
-	takesTools
-	mayNotSearch
-	mayNotCall
-	nothingDeferred
-	noModelNamed
-	takesNoTools
+	becauseAsked disclosureReason = iota
+	becauseModelTakesTools
+	becauseNoSearchTool
+	becauseNoCallTool
+	becauseNothingDeferred
+	becauseNoModelNamed
+	becauseModelTakesNone
 )
 
 var reasons = [...]string{
@@ -25,23 +25,23 @@ var reasons = [...]string{
 	"the model does not take tools inside the conversation",
 }
 
-func (r reason) String() string { return reasons[r] }
+func (r disclosureReason) String() string { return reasons[r] }
 
 // mayBeginBare reports whether the first Turn may do without a tool that calls others, if
 // all servers have listed their tools.
 func (s *Session) mayBeginBare(form *request.Form, model string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told().begun || s.asked.disclosure != Automatic {
+	if s.transcriptCopy().begun || s.asked.disclosure != Automatic {
 		return false
 	}
 	_, _, why := s.viewLocked().choose(form, model, true)
-	return why == nothingDeferred
+	return why == becauseNothingDeferred
 }
 
-// takes returns an error unless the form and the model can do what a disclosure needs. A model
+// checkDisclosure returns an error unless the form and the model can do what a disclosure needs. A model
 // that is not known may be able to.
-func takes(form *request.Form, model string, d Disclosure, adds bool) error {
+func checkDisclosure(form *request.Form, model string, d Disclosure, adds bool) error {
 	switch {
 	case d == ByAddition && !(adds && form.CanAdd()):
 		return fmt.Errorf("the format %s has no tools inside a conversation, which a session by addition needs", form.Format())
@@ -57,18 +57,18 @@ func takes(form *request.Form, model string, d Disclosure, adds bool) error {
 // go on with it. complete is set if all servers have listed their tools. The caller holds
 // mu, and v is how it sees the session.
 func (s *Session) fixDisclosure(v *view, form *request.Form, model string, complete bool) error {
-	d, why := s.asked.disclosure, asAsked
+	d, why := s.asked.disclosure, becauseAsked
 	bare := false
 	if d == Automatic {
 		d, bare, why = v.choose(form, model, complete)
 	}
 	loads := d == ByProvider && form.Searches()
 	adds := d == ByAddition || d == ByProvider && form.Adds(model) || loads // models with tool_search take tools
-	if err := takes(form, model, d, adds); err != nil {
+	if err := checkDisclosure(form, model, d, adds); err != nil {
 		return err
 	}
 	s.disclosure.Store(int32(d))
-	s.turns = &turns{bare: bare, adds: adds, loads: loads, form: form, why: why}
+	s.transcript = &transcript{bare: bare, adds: adds, loads: loads, form: form, why: why}
 	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
 		s.setShown(nil, nil)
 		s.full, s.overflow = false, nil
@@ -79,19 +79,19 @@ func (s *Session) fixDisclosure(v *view, form *request.Form, model string, compl
 
 // choose returns the disclosure that costs least over a whole conversation among those
 // that work with a format and a model. BENCHMARKS has the figures.
-func (v *view) choose(form *request.Form, model string, complete bool) (d Disclosure, bare bool, why reason) {
+func (v *view) choose(form *request.Form, model string, complete bool) (d Disclosure, bare bool, why disclosureReason) {
 	searches := mayUse(v.rights, SearchToolName)
 	switch {
 	case form.Adds(model):
-		return ByAddition, false, takesTools
+		return ByAddition, false, becauseModelTakesTools
 	case !searches:
-		return ByBridge, true, mayNotSearch
+		return ByBridge, true, becauseNoSearchTool
 	case !mayUse(v.rights, CallToolName):
-		return ByActivation, false, mayNotCall
+		return ByActivation, false, becauseNoCallTool
 	case !v.searchMode() && complete:
-		return ByBridge, true, nothingDeferred
+		return ByBridge, true, becauseNothingDeferred
 	case model == "" && form.CanAdd():
-		return ByBridge, false, noModelNamed
+		return ByBridge, false, becauseNoModelNamed
 	}
-	return ByBridge, false, takesNoTools
+	return ByBridge, false, becauseModelTakesNone
 }

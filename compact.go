@@ -29,8 +29,8 @@ func (s *Session) Compact() []*BridgeTool {
 	keeps := setOf(s.toKeep(s.inOrder(active, s.unavailable)))
 	drop := func(t *BridgeTool) bool { return !keeps[t] }
 	s.active, s.unavailable = slices.DeleteFunc(slices.Clone(active), drop), slices.DeleteFunc(slices.Clone(s.unavailable), drop)
-	s.kept, s.full, s.seen = nil, false, weak.Pointer[partition]{} // nothing takes room any more
-	s.knownNames, s.turns = nil, nil
+	s.restored, s.full, s.seen = nil, false, weak.Pointer[partition]{} // nothing takes room any more
+	s.knownNames, s.transcript = nil, nil
 	s.disclosure.Store(int32(s.asked.disclosure))
 	s.setShown(nil, nil)
 	s.ledger.noticeCompact()
@@ -43,7 +43,7 @@ func (s *Session) Compact() []*BridgeTool {
 	s.mu.Unlock()
 	s.syncRegistry()
 	if len(gone) > 0 {
-		s.tell(Event{Kind: EventEvict, Tools: namesOf(gone)})
+		s.emit(Event{Kind: EventEvict, Tools: namesOf(gone)})
 	}
 	return gone
 }
@@ -51,32 +51,32 @@ func (s *Session) Compact() []*BridgeTool {
 // forgetUnused forgets the last use of tools that are not active. The caller
 // holds mu.
 func (s *Session) forgetUnused() {
-	if len(s.used) == 0 {
+	if len(s.lastUsed) == 0 {
 		return
 	}
-	known := make(map[string]bool, len(s.used))
+	known := make(map[string]bool, len(s.lastUsed))
 	for _, name := range namesOf(slices.Concat(s.active, s.unavailable)) {
 		known[name] = true
 	}
-	maps.DeleteFunc(s.used, func(name string, _ lastUse) bool { return !known[name] })
+	maps.DeleteFunc(s.lastUsed, func(name string, _ lastUse) bool { return !known[name] })
 }
 
 // inOrder returns the tools of both lists in activation order. The caller holds mu.
 func (s *Session) inOrder(list, more []*BridgeTool) []*BridgeTool {
 	all := slices.Concat(list, more)
-	slices.SortStableFunc(all, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name].act, s.used[b.name].act) })
+	slices.SortStableFunc(all, func(a, b *BridgeTool) int { return cmp.Compare(s.lastUsed[a.name].act, s.lastUsed[b.name].act) })
 	return all
 }
 
 // toKeep returns the active tools that Compact does not drop.
 func (s *Session) toKeep(active []*BridgeTool) []*BridgeTool {
 	byUse := slices.Clone(active)
-	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.used[a.name].turn, s.used[b.name].turn) })
-	excess := len(active) - s.scope.opts.Active.Max
+	slices.SortStableFunc(byUse, func(a, b *BridgeTool) int { return cmp.Compare(s.lastUsed[a.name].turn, s.lastUsed[b.name].turn) })
+	excess := len(active) - s.tenant.opts.Active.Max
 	goes := make(map[*BridgeTool]bool)
 	for i, t := range byUse {
-		age := s.turn - s.used[t.name].turn
-		goes[t] = age > 0 && (i < excess || age >= s.scope.opts.Active.Turns)
+		age := s.userTurn - s.lastUsed[t.name].turn
+		goes[t] = age > 0 && (i < excess || age >= s.tenant.opts.Active.Turns)
 	}
 	return slices.DeleteFunc(slices.Clone(active), func(t *BridgeTool) bool { return goes[t] })
 }
@@ -99,7 +99,7 @@ type ActiveOptions struct {
 func (s *Session) NextTurn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turn < math.MaxInt { // a saved session may be there already
-		s.turn++
+	if s.userTurn < math.MaxInt { // a saved session may be there already
+		s.userTurn++
 	}
 }

@@ -56,7 +56,7 @@ func TestSpecF4CompactBoundsTheActiveTools(t *testing.T) {
 	assert.Equal(t, []string{name(2)}, namesOf(m.Default().Compact()))
 	assert.Equal(t, []string{name(4)}, active())
 	assert.Equal(t, []string{name(9)}, namesOf(m.InlineTools()), "a pin is inline and stays")
-	assert.Len(t, m.def.used, 1)
+	assert.Len(t, m.def.lastUsed, 1)
 }
 
 func TestCompactWithoutLimits(t *testing.T) {

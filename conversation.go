@@ -8,8 +8,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/request"
 )
 
-// turns is what a session has told its model by [Session.Turn].
-type turns struct {
+// A transcript is what a session has told its model by [Session.Turn].
+type transcript struct {
 	form *request.Form
 	base int32 // how many of the items shown are the beginning
 	told int32 // how many items the conversation has, those of the beginning included
@@ -21,27 +21,27 @@ type turns struct {
 	bare  bool // ByBridge without tools that search and call: nothing was deferred
 	adds  bool // the conversation can add tools
 	loads bool // the model loads tools by searches that the host answers: see AnswerToolSearch
-	why   reason
+	why   disclosureReason
 }
 
-// told returns what the model was told by Turn. The caller holds mu.
-func (s *Session) told() turns {
-	if s.turns == nil {
-		return turns{}
+// transcriptCopy returns what the model was told by Turn so far. The caller holds mu.
+func (s *Session) transcriptCopy() transcript {
+	if s.transcript == nil {
+		return transcript{}
 	}
-	return *s.turns
+	return *s.transcript
 }
 
 // An insert is where in the host's conversation the model was told of items, up to told.
 type insert struct{ told, at int32 }
 
 // fixed reports whether neither the list of tools nor the conversation can have more tools.
-func (t turns) fixed(d Disclosure) bool {
+func (t transcript) fixed(d Disclosure) bool {
 	return t.begun && (d == ByBridge || d == ByProvider && !t.adds)
 }
 
 // removes reports whether the conversation can take tools back.
-func (t turns) removes() bool { return t.begun && t.adds && t.form != nil && t.form.Removes() }
+func (t transcript) removes() bool { return t.begun && t.adds && t.form != nil && t.form.Removes() }
 
 // takenBack returns the names of the tools that items take back, if the provider can. A tool
 // that the same items offer was never told of.
@@ -59,12 +59,12 @@ func takenBack(items []listItem, form *request.Form) (names []string) {
 func (s *Session) untell(said telling) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turns != said.turns || s.closed {
+	if s.transcript != said.turns || s.closed {
 		return // another Turn failed too, or Compact was called
 	}
-	s.turns.told, s.turns.inserts = min(s.turns.told, int32(said.from)), said.inserts
+	s.transcript.told, s.transcript.inserts = min(s.transcript.told, int32(said.from)), said.inserts
 	if said.first {
-		s.turns = nil
+		s.transcript = nil
 		s.disclosure.Store(int32(s.asked.disclosure))
 		s.setShown(said.was, said.wasPrefix)
 		s.full, s.seen = said.wasFull, weak.Pointer[partition]{}
@@ -74,7 +74,7 @@ func (s *Session) untell(said telling) {
 // forgetUntold drops the tools that came and were taken back before the model was told of
 // them: they can come again. The caller holds mu.
 func (s *Session) forgetUntold() {
-	told := min(int(s.turns.told), len(s.shown))
+	told := min(int(s.transcript.told), len(s.shown))
 	var left []listItem
 	var names []knownName
 	for _, e := range s.shown[told:] {
@@ -82,7 +82,7 @@ func (s *Session) forgetUntold() {
 			offered := func(before listItem) bool { return before.slot == asTool && before.tool == e.tool }
 			if i := slices.IndexFunc(left, offered); i >= 0 {
 				left = slices.Delete(left, i, i+1)
-				names = append(names, knownName{e.tool.def.names(), e.tool.owner})
+				names = append(names, knownName{e.tool.def.subject(), e.tool.owner})
 				continue
 			}
 		}
@@ -101,10 +101,10 @@ func (s *Session) forgetUntold() {
 func (s *Session) TakeBack(place int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turns == nil {
+	if s.transcript == nil {
 		return
 	}
-	t := s.turns
+	t := s.transcript
 	t.told = max(t.base, min(t.told, int32(max(0, min(place, math.MaxInt32)))))
 	for n := len(t.inserts); n > 0 && t.inserts[n-1].told > t.told; n-- {
 		t.inserts = t.inserts[: n-1 : n-1]
@@ -112,7 +112,7 @@ func (s *Session) TakeBack(place int) {
 }
 
 // goBack forgets what was inserted behind more messages than there are.
-func (t *turns) goBack(messages int) {
+func (t *transcript) goBack(messages int) {
 	n := len(t.inserts)
 	for n > 0 && int(t.inserts[n-1].at) > messages {
 		n--

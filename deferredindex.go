@@ -17,25 +17,25 @@ import (
 // A deferredIndex is the index of the tools of a catalog that are deferred for most
 // sessions, and for a user's catalog of all its tools. It is made when it is first used.
 type deferredIndex struct {
-	once    sync.Once
-	indexes *deferredIndexer // makes it; nil if it is made
-	of      ranker
-	docs    []int // index in the tools, by document; ascending
-	rest    []int // the other indexes in the tools, likewise
+	once      sync.Once
+	maker     *deferredIndexer // makes it; nil if it is made
+	of        ranker
+	docs      []int // index in the tools, by document; ascending
+	unindexed []int // the other indexes in the tools, likewise
 
 	grouping sync.Once
 	servers  *docsByServer
 }
 
-func (c *catalog) indexed() []int { return c.made().docs }
+func (c *catalog) indexed() []int { return c.ensureIndex().docs }
 
-func (c *catalog) index() ranker { return c.made().of }
+func (c *catalog) index() ranker { return c.ensureIndex().of }
 
-func (c *catalog) made() *deferredIndex {
+func (c *catalog) ensureIndex() *deferredIndex {
 	x := c.deferredIndex
 	x.once.Do(func() {
-		if x.indexes != nil {
-			x.indexes.fill(x, c)
+		if x.maker != nil {
+			x.maker.fill(x, c)
 		}
 	})
 	return x
@@ -43,7 +43,7 @@ func (c *catalog) made() *deferredIndex {
 
 // servers returns the documents of each server.
 func (c *catalog) servers() *docsByServer {
-	x := c.made()
+	x := c.ensureIndex()
 	x.grouping.Do(func() {
 		x.servers = newDocsByServer(len(x.docs), func(doc int) string { return c.tools[x.docs[doc]].def.Server })
 	})
@@ -64,7 +64,7 @@ type deferredIndexer struct {
 
 // fill makes the index of c.
 func (made *deferredIndexer) fill(x *deferredIndex, c *catalog) {
-	x.docs, x.rest = c.toIndex(made.searchable)
+	x.docs, x.unindexed = c.toIndex(made.searchable)
 	made.mu.Lock()
 	defer made.mu.Unlock()
 	x.of = made.ofTools(made.last, c.numberedTools(x.docs), c.known.of)
@@ -119,7 +119,7 @@ type docsByServer struct {
 
 	mu      sync.Mutex
 	matched map[string][]int // documents by pattern, so that a repeated search asks no server
-	kept    int              // documents in matched
+	cached  int              // documents in matched
 	most    int              // of these
 }
 
@@ -153,10 +153,10 @@ func (g *docsByServer) matching(pattern string) []int {
 			list = append(list, g.of[name]...)
 		}
 	}
-	if len(g.matched) >= maxMatchedPatterns || g.kept+len(list) > g.most {
+	if len(g.matched) >= maxMatchedPatterns || g.cached+len(list) > g.most {
 		clear(g.matched)
-		g.kept = 0
+		g.cached = 0
 	}
-	g.matched[pattern], g.kept = list, g.kept+len(list)
+	g.matched[pattern], g.cached = list, g.cached+len(list)
 	return list
 }

@@ -23,7 +23,7 @@ import (
 // its registered name. It does not change once it is published. Don't trust its strings,
 // except Server and the names: they come from the server.
 type definition struct {
-	toolDocument        // Server, Name (the registered one), Title, Description, Hints, and InputSchema, a compact JSON object
+	toolDocument        // Server, Name (the server's own, as Own), Title, Description, Hints, and InputSchema, a compact JSON object
 	Own          string // the server's own name
 	Annotations  mcp.ToolAnnotation
 	Raw          json.RawMessage  // the whole element of the tools/list result
@@ -239,5 +239,5 @@ func parseNeeds(meta json.RawMessage) ([]string, error) {
 	return in.Needs, nil
 }
 
-// Name makes a definition a tool that may have hints.
-func (d *definition) Name() string { return d.registered }
+// RegisteredName makes a definition a tool that may have hints.
+func (d *definition) RegisteredName() string { return d.registered }

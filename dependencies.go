@@ -100,9 +100,9 @@ func transitive(t *BridgeTool, most int, needs func(*BridgeTool) []*BridgeTool, 
 // those from its server's configuration, then those from its server. It only
 // reports what can't be resolved, as problems: names that are unknown, denied or
 // held back; malformed declarations; and cycles.
-func (c *catalog) resolveDependencies(host map[string][]string, unlisted []rules.Tool) {
+func (c *catalog) resolveDependencies(host map[string][]string, unlisted []rules.Subject) {
 	expected := func(name string) bool {
-		return c.tool(name) == nil && slices.ContainsFunc(unlisted, func(t rules.Tool) bool { return strings.HasPrefix(name, t.Name) })
+		return c.tool(name) == nil && slices.ContainsFunc(unlisted, func(t rules.Subject) bool { return strings.HasPrefix(name, t.Name) })
 	}
 	where := "Options.Needs"
 	if c.owner.user != "" {
@@ -114,7 +114,7 @@ func (c *catalog) resolveDependencies(host map[string][]string, unlisted []rules
 			d.tools = []*BridgeTool{t}
 		}
 		if !c.addEntry(d, entry, slices.DeleteFunc(slices.Clone(host[entry]), expected)) {
-			c.problems = append(c.problems, (&rules.Known{Missing: unlisted}).Idle(where, []string{entry}, rules.Tool.MatchesAny)...)
+			c.problems = append(c.problems, (&rules.Known{Missing: unlisted}).Idle(where, []string{entry}, rules.Subject.MatchesAny)...)
 		}
 	}
 	for _, s := range c.list.special {
@@ -192,7 +192,7 @@ type declaration struct {
 // matches is no need of itself, and what is missing for it is reported once.
 func (c *catalog) addEntry(d declaration, entry string, names []string) (found bool) {
 	for _, t := range d.tools {
-		known, needed := t.def.names(), names
+		known, needed := t.def.subject(), names
 		if known.Within = d.of != nil; !known.Matches(entry) {
 			continue
 		}

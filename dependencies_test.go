@@ -559,7 +559,7 @@ func BenchmarkCatalogChange(b *testing.B) {
 			src := m.sources[1]
 			defs := src.defs
 			for i := 0; b.Loop(); i++ {
-				require.NoError(b, m.change(func() error {
+				require.NoError(b, m.publishChange(func() error {
 					src.defs = defs[:i%2]
 					return nil
 				}))

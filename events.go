@@ -51,12 +51,12 @@ type Event struct {
 }
 
 // tell passes an event to the host. The caller holds no lock.
-func (s *Session) tell(e Event) {
+func (s *Session) emit(e Event) {
 	e.Session, e.Label = s, s.asked.label
-	s.scope.tell(e)
+	s.tenant.emit(e)
 }
 
-func (s *scope) tell(e Event) {
+func (s *tenant) emit(e Event) {
 	e.User = s.user.id
 	if r := s.recorder.Load(); r != nil {
 		r.record(e)

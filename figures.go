@@ -1,42 +1,42 @@
 package mcphybrid
 
-// A weigher computes figures of sessions. It counts only once what several of
+// A statsCounter computes figures of sessions. It counts only once what several of
 // them share.
-type weigher struct {
-	scope    *scope
+type statsCounter struct {
+	tenant   *tenant
 	sections map[*listItem]sectionCost // by the first item shown
 }
 
 // A sectionCost is what the sections of that many items cost.
 type sectionCost struct{ items, tokens int }
 
-func newWeigher(s *scope) *weigher {
-	return &weigher{scope: s, sections: make(map[*listItem]sectionCost)}
+func newStatsCounter(s *tenant) *statsCounter {
+	return &statsCounter{tenant: s, sections: make(map[*listItem]sectionCost)}
 }
 
 // stats returns the figures of a session that no other goroutine uses.
-func (w *weigher) stats(s *Session) Stats {
+func (w *statsCounter) stats(s *Session) Stats {
 	v := s.view()
 	return w.weigh(s, v, s.shownLocked(v), s.usage, s.ledger)
 }
 
 // weigh returns the figures of s, given its view, the list that its model was
 // shown, its usage and its ledger.
-func (w *weigher) weigh(s *Session, v *view, list []listItem, u sessionUsage, l *ledger) Stats {
-	st := w.scope.figuresOf(v.partition)
+func (w *statsCounter) weigh(s *Session, v *view, list []listItem, u sessionUsage, l *ledger) Stats {
+	st := w.tenant.figuresOf(v.partition)
 	st.Crowded = len(v.overflow)
 	st.Inline -= st.Crowded
 	st.Deferred += st.Crowded
 	for t := range v.overflow {
-		st.Tokens.Inline -= w.scope.toolTokens(t)
+		st.Tokens.Inline -= w.tenant.toolTokens(t)
 	}
 	for _, t := range v.active {
 		st.Active++
 		st.Deferred--
-		st.Tokens.Active += w.scope.toolTokens(t)
+		st.Tokens.Active += w.tenant.toolTokens(t)
 	}
 	for _, t := range s.metaTools(v) {
-		st.Tokens.Meta += w.scope.tokens(definitionText(t))
+		st.Tokens.Meta += w.tenant.tokens(definitionText(t))
 	}
 	st.Tokens.Sections = w.weighSections(s, list)
 	st.Usage, st.Activations, st.Searches, st.EmptySearches = u.calls, u.activations, u.searches, u.emptySearches
@@ -47,12 +47,12 @@ func (w *weigher) weigh(s *Session, v *view, list []listItem, u sessionUsage, l 
 
 // figuresOf returns the figures of the tools of a partition, without active ones. Each
 // response is counted with them, so they are computed once.
-func (s *scope) figuresOf(p *partition) Stats {
+func (s *tenant) figuresOf(p *partition) Stats {
 	p.figures.once.Do(func() { p.figures.Stats = s.weighTools(p) })
 	return p.figures.Stats
 }
 
-func (s *scope) weighTools(sel *partition) (st Stats) {
+func (s *tenant) weighTools(sel *partition) (st Stats) {
 	servers := make(map[origin]bool)
 	for t, p := range sel.each() {
 		if p == hidden {
@@ -73,13 +73,13 @@ func (s *scope) weighTools(sel *partition) (st Stats) {
 	return st
 }
 
-func (w *weigher) weighSections(s *Session, list []listItem) int {
+func (w *statsCounter) weighSections(s *Session, list []listItem) int {
 	if len(list) == 0 {
-		return w.scope.tokens(s.sections(list, true, true))
+		return w.tenant.tokens(s.sections(list, true, true))
 	}
 	known := w.sections[&list[0]]
 	if known.items != len(list) {
-		known = sectionCost{len(list), w.scope.tokens(s.sections(list, true, true))}
+		known = sectionCost{len(list), w.tenant.tokens(s.sections(list, true, true))}
 		w.sections[&list[0]] = known
 	}
 	return known.tokens

@@ -46,7 +46,7 @@ func (m *Manager) newLookups() *enrich.Lookups {
 		},
 		Timeout: m.opts.EnrichTimeout,
 		Tools:   m.hintable,
-		Publish: func() { _ = m.change(func() error { return nil }) }, // fails only if the Manager is closed
+		Publish: func() { _ = m.publishChange(func() error { return nil }) }, // fails only if the Manager is closed
 		Log:     m.opts.Logger,
 		Life:    m.life, Ended: ErrClosed, Run: m.starting.Go,
 	}

@@ -16,7 +16,7 @@ import (
 // is connected, what it is for and how to use it. It is a foreign text like a description:
 // what has not been accepted is neither shown nor searched.
 //
-//	receive.go ─▶ source.instructed ─ review.go ─▶ serverTools.instructions ─▶ gist      prompt.go, a line
+//	receive.go ─▶ source.rawInstructions ─ review.go ─▶ serverTools.instructions ─▶ gist      prompt.go, a line
 //	cache.go ──────────▲                                      │                 ─▶ searched  the index
 //	                                                          ▼
 //	                                       answersearch.go, Manager.Servers: the whole text
@@ -64,18 +64,18 @@ func searchedInstructions(instructions string) string {
 	return text.Cut(instructions, maxSearchedInstructions)
 }
 
-// An instructed is what the document of a tool has of its server's instructions.
-type instructed struct {
+// An instructionWords is what the document of a tool has of its server's instructions.
+type instructionWords struct {
 	words string
-	last  atomic.Pointer[instructedDocument]
+	last  atomic.Pointer[documentWithInstructions]
 }
 
-// An instructedDocument is a document with these words: the same from index to index, so
+// A documentWithInstructions is a document with these words: the same from index to index, so
 // that the index sees no change.
-type instructedDocument struct{ of, with *search.Document }
+type documentWithInstructions struct{ of, with *search.Document }
 
 // document returns d with the words. i may be nil.
-func (i *instructed) document(d *search.Document) *search.Document {
+func (i *instructionWords) document(d *search.Document) *search.Document {
 	if i == nil {
 		return d
 	}
@@ -83,7 +83,7 @@ func (i *instructed) document(d *search.Document) *search.Document {
 	if last == nil || last.of != d {
 		with := *d
 		with.Instructions = i.words
-		last = &instructedDocument{d, &with}
+		last = &documentWithInstructions{d, &with}
 		i.last.Store(last)
 	}
 	return last.with

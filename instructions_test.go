@@ -292,9 +292,9 @@ func TestSpecH6InstructionsAreBounded(t *testing.T) {
 		section := s.SearchSection()
 		_, gists, _ := strings.Cut(section, textGistHeading+textGistMore+"\n")
 		assert.Equal(t, lines, strings.Count(gists, "\n"), section)
-		summary := s.shown[0].mentions.servers.summary(m.opts.Prompt.MaxSummaryTokens, m.scope.tokens)
+		summary := s.shown[0].mentions.servers.summary(m.opts.Prompt.MaxSummaryTokens, m.tenant.tokens)
 		if gists != "" {
-			assert.LessOrEqual(t, m.scope.tokens(summary+textGistHeading+textGistMore+"\n"+gists), m.opts.Prompt.MaxSummaryTokens)
+			assert.LessOrEqual(t, m.tenant.tokens(summary+textGistHeading+textGistMore+"\n"+gists), m.opts.Prompt.MaxSummaryTokens)
 			first, _, _ := strings.Cut(gists, "\n")
 			assert.Equal(t, "- s0: ", first[:6])
 			assert.LessOrEqual(t, utf8.RuneCountInString(first[6:]), maxGist+1)

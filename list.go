@@ -67,13 +67,13 @@ type mentions struct {
 	skills  *skillsText // for skillText
 }
 
-// keptTools are tools of a session's list, by registered name, that the session
+// restoredTools are tools of a session's list, by registered name, that the session
 // has from a saved state: when it was restored, the catalog did not have them in
 // that version. They are shown only. They are in no catalog, and so can't be
 // found or called; nothing trusts them.
-type keptTools map[string]*keptTool
+type restoredTools map[string]*restoredTool
 
-type keptTool struct {
+type restoredTool struct {
 	*BridgeTool
 	removed bool // it had left the catalog where the session was saved, if it was not kept there
 }
@@ -85,16 +85,16 @@ type inlineUse struct{ tools, tokens int }
 // when the session was saved, and whose server is missing here. So what was deferred does not move up in the
 // place of a server that is not here. The caller holds mu.
 func (s *Session) inlineUsed(catalogs []*catalog) (r inlineUse) {
-	if len(s.kept) == 0 {
+	if len(s.restored) == 0 {
 		return r
 	}
 	for _, e := range s.shown {
 		if e.slot != asTool || e.section == noSection {
 			continue
 		}
-		if s.kept.isAway(e.tool, catalogs) && !isThere(e.tool, catalogs) {
+		if s.restored.isAway(e.tool, catalogs) && !isThere(e.tool, catalogs) {
 			r.tools++
-			r.tokens += s.scope.toolTokens(e.tool)
+			r.tokens += s.tenant.toolTokens(e.tool)
 		}
 	}
 	return r
@@ -114,7 +114,7 @@ type listVersion struct {
 	activations int
 	paged       bool
 	linked      bool
-	bridge      bool
+	viaCallTool bool
 	takes       bool   // the conversation takes tools back
 	skills      uint64 // version of the skills
 }
@@ -185,7 +185,7 @@ func (s *Session) startsFresh(v *view) bool {
 // Once the conversation has begun by a Turn, nothing is removed from its beginning: the
 // list says that the tool is taken back.
 func (s *Session) withdraw(now *partition) {
-	if s.told().begun {
+	if s.transcriptCopy().begun {
 		s.takeBackHeld(now)
 		return
 	}
@@ -194,7 +194,7 @@ func (s *Session) withdraw(now *partition) {
 		if e.tool == nil || !now.isQuarantined(e.tool) {
 			return false
 		}
-		held = append(held, knownName{e.tool.def.names(), e.tool.owner})
+		held = append(held, knownName{e.tool.def.subject(), e.tool.owner})
 		return true
 	})
 	if held != nil {
@@ -209,7 +209,7 @@ func (s *Session) takeBackHeld(now *partition) {
 	for _, e := range remaining(s.shown) {
 		if e.isTool() && now.isQuarantined(e.tool) {
 			back = append(back, listItem{slot: asRemoved, tool: e.tool})
-			held = append(held, knownName{e.tool.def.names(), e.tool.owner})
+			held = append(held, knownName{e.tool.def.subject(), e.tool.owner})
 		}
 	}
 	if back != nil {
@@ -219,7 +219,7 @@ func (s *Session) takeBackHeld(now *partition) {
 }
 
 func (v *view) listVersion() listVersion {
-	return listVersion{v.id, v.activations, v.paged, v.linked, v.bridges, v.removes, v.skills.version}
+	return listVersion{v.id, v.activations, v.paged, v.linked, v.viaCallTool, v.removes, v.skills.version}
 }
 
 // promptPrefixes are the first lists that models are shown.

@@ -1,14 +1,9 @@
 package mcphybrid
 
 import (
-	"cmp"
-	"math"
 	"slices"
 
-	"github.com/mcphybrid/mcphybrid/internal/rules"
-	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
-	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // appendNew appends to list the items that belong there and are missing.
@@ -90,7 +85,7 @@ func (v *view) appendNew(list []listItem) []listItem {
 		var lines []listItem
 		left := v.growth(list, func(e listItem) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
 		for t, st := range v.each() {
-			if st == summarized && !summaries[t.name] && !tools[t.name] && left.take(t.origin()) {
+			if st == summarized && !summaries[t.name] && !tools[t.name] && left.add(t.origin()) {
 				lines = append(lines, listItem{section: summaryLines, tool: t})
 			}
 		}
@@ -102,7 +97,7 @@ func (v *view) appendNew(list []listItem) []listItem {
 	if v.disclosure == ByProvider && !v.begun && !v.loads {
 		left := v.growth(slices.Concat(list, fresh), listItem.isTool, func(st standing) bool { return st != hidden })
 		for t, p := range v.each() {
-			if p.Searchable() && !tools[t.name] && left.take(t.origin()) {
+			if p.Searchable() && !tools[t.name] && left.add(t.origin()) {
 				add(t, asDeferred, noSection)
 			}
 		}
@@ -125,7 +120,7 @@ const maxVersions = 4
 // left reports whether a tool of the list has left the catalog, and not only because its
 // server is not here.
 func (v *view) left(t *BridgeTool) bool {
-	return !isThere(t, v.catalogs) && !v.ended && !v.kept.isAway(t, v.catalogs)
+	return !isThere(t, v.catalogs) && !v.ended && !v.restored.isAway(t, v.catalogs)
 }
 
 // growth returns the room for more of the items in list that count, such as tools of
@@ -139,15 +134,10 @@ func (v *view) growth(list []listItem, counts func(listItem) bool, now func(stan
 	}
 	for _, e := range list {
 		if counts(e) {
-			g.take(e.tool.origin())
+			g.add(e.tool.origin())
 		}
 	}
 	return g
-}
-
-// hasLine reports whether e is a line for one tool in the sections.
-func (e listItem) hasLine() bool {
-	return e.tool != nil && (e.section == inlineLines || e.section == summaryLines)
 }
 
 // minGuided is from how many tokens of inline definitions on the sections have
@@ -170,100 +160,6 @@ func (v *view) appendGuide(list []listItem) []listItem {
 	return list
 }
 
-// fitLines fits the lines of fresh into the token budget that list leaves. All tools
-// of fresh get full lines, or all get their names only. If the names are too long,
-// none gets a line, and fitLines appends counts per server.
-func (v *view) fitLines(fresh, list []listItem, in section) []listItem {
-	p := v.policy
-	lines := func(list []listItem, form lineForm) (tokens int) {
-		for _, e := range list {
-			if e.hasLine() {
-				tokens += p.lineTokens(e.tool, max(form, e.line))
-			}
-		}
-		return tokens
-	}
-	if p.maxListing == math.MaxInt {
-		return fresh
-	}
-	left := p.maxListing - lines(list, lineFull)
-	form := lineFull
-	for form < lineNone && lines(fresh, form) > left {
-		form++
-	}
-	counts, first := make(map[string]int), make(map[string]rules.Tool)
-	var servers []string
-	for i, e := range fresh {
-		if e.hasLine() {
-			fresh[i].line = form
-			if counts[e.tool.def.Server]++; counts[e.tool.def.Server] == 1 {
-				servers = append(servers, e.tool.def.Server)
-				first[e.tool.def.Server] = e.tool.def.names()
-			}
-		}
-	}
-	if form != lineNone || len(servers) == 0 {
-		return fresh
-	}
-	o := new(mentions)
-	for _, name := range servers {
-		o.servers = append(o.servers, saved.Server{Server: name, Tools: counts[name], Tool: first[name]})
-	}
-	return append(fresh, listItem{section: in, mentions: o})
-}
-
-// searchableServers returns the servers that have deferred tools, in registration order:
-// how many tools and what they are about. It omits the servers in known.
-func (v *view) searchableServers(known map[string]bool) *mentions {
-	mine := make(map[string]*search.Subject) // of the user's servers, which may have names of the system's
-	if len(v.catalogs) > 1 {
-		for _, t := range v.own().tools {
-			mine[t.def.Server] = &search.Subject{Server: t.def.Server}
-		}
-	}
-	o, at := serverList{}, make(map[string]int) // where those are in o
-	for i, c := range v.catalogs {
-		first := 0
-		for _, server := range c.list.servers {
-			if server == nil {
-				continue
-			}
-			var found []*BridgeTool
-			for j, t := range server.tools {
-				if v.standingOf(t, v.verdicts[i].at(first+j).standing).Searchable() {
-					found = append(found, t)
-				}
-			}
-			first += len(server.tools)
-			if len(found) == 0 || known[found[0].def.Server] {
-				continue
-			}
-			line := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.names(), Gist: server.gist}
-			subject := mine[line.Server]
-			if subject == nil && len(found) == len(server.tools) {
-				line.About = server.about()
-				o = append(o, line)
-				continue
-			}
-			subject = cmp.Or(subject, &search.Subject{Server: line.Server})
-			for _, t := range found {
-				subject.Add(t.def.Own)
-			}
-			line.About = subject.String()
-			if i, ok := at[line.Server]; ok {
-				o[i].Tools, o[i].About = o[i].Tools+line.Tools, line.About
-				if c.owner.user != "" {
-					o[i].Own = line.Gist
-				}
-				continue
-			}
-			at[line.Server] = len(o)
-			o = append(o, line)
-		}
-	}
-	return &mentions{servers: o}
-}
-
 // A listGrowth is the room in a list that may be longer than its limits from the start:
 // it has room for as many items as there are.
 type listGrowth struct {
@@ -283,8 +179,8 @@ func (g *listGrowth) there(of origin) {
 	g.presentOf[of]++
 }
 
-// take adds an item to the list, and reports whether there was room for it.
-func (g *listGrowth) take(of origin) bool {
+// add adds an item to the list, and reports whether there was room for it.
+func (g *listGrowth) add(of origin) bool {
 	g.all++
 	g.of[of]++
 	return g.all <= max(g.limits.items, g.present) && g.of[of] <= max(g.limits.itemsEach, g.presentOf[of])

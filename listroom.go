@@ -21,8 +21,8 @@ type listRoom struct {
 // newListRoom returns the room in an empty list.
 func newListRoom(l listLimits) *listRoom { return &listRoom{limits: l, of: make(map[origin]listUse)} }
 
-// take adds an item whether it fits or not.
-func (r *listRoom) take(of origin, tokens int) {
+// add adds an item whether it fits or not.
+func (r *listRoom) add(of origin, tokens int) {
 	r.all.items++
 	r.all.tokens += tokens
 	u := r.of[of]
@@ -35,11 +35,11 @@ func (r *listRoom) fits(of origin, tokens int) bool {
 	return r.all.hasRoom(tokens, l.items, l.tokens) && r.of[of].hasRoom(tokens, l.itemsEach, l.tokensEach)
 }
 
-// admit adds an item if it fits, and reports whether it does.
-func (r *listRoom) admit(of origin, tokens int) bool {
+// tryAdd adds an item if it fits, and reports whether it does.
+func (r *listRoom) tryAdd(of origin, tokens int) bool {
 	fits := r.fits(of, tokens)
 	if fits {
-		r.take(of, tokens)
+		r.add(of, tokens)
 	}
 	return fits
 }
@@ -65,23 +65,23 @@ func newNamedRoom(l listLimits) *namedRoom {
 // note lists a name that takes no room.
 func (n *namedRoom) note(name string) { n.listed[name] = true }
 
-// take lists an item whether it fits or not.
-func (n *namedRoom) take(name string, of origin, tokens int) {
+// add lists an item whether it fits or not.
+func (n *namedRoom) add(name string, of origin, tokens int) {
 	if !n.listed[name] {
 		n.note(name)
-		n.room.take(of, tokens)
+		n.room.add(of, tokens)
 	}
 }
 
-// close admits nothing of that name from here on.
+// close refuses that name from here on.
 func (n *namedRoom) close(name string) { n.closed[name] = true }
 
-// admit lists an item if it fits and is not closed, and reports whether it is listed.
-func (n *namedRoom) admit(name string, of origin, tokens int) bool {
+// tryAdd lists an item if it fits and is not closed, and reports whether it is listed.
+func (n *namedRoom) tryAdd(name string, of origin, tokens int) bool {
 	if n.closed[name] {
 		return false
 	}
-	n.listed[name] = n.listed[name] || n.room.admit(of, tokens)
+	n.listed[name] = n.listed[name] || n.room.tryAdd(of, tokens)
 	return n.listed[name]
 }
 
@@ -100,7 +100,7 @@ func (s *Session) roomLeft(now *partition, tools ...[]*BridgeTool) *namedRoom {
 	}
 	left := newNamedRoom(limits)
 	versions := make(map[string]int)
-	take := func(t *BridgeTool) { left.take(t.name, t.origin(), s.scope.toolTokens(t)) }
+	add := func(t *BridgeTool) { left.add(t.name, t.origin(), s.tenant.toolTokens(t)) }
 	for _, e := range s.shown {
 		if e.isTool() {
 			versions[e.tool.name]++
@@ -111,22 +111,22 @@ func (s *Session) roomLeft(now *partition, tools ...[]*BridgeTool) *namedRoom {
 				left.close(e.tool.name)
 			}
 		case asDeferred:
-			if s.told().loads { // the conversation has it in full
-				take(e.tool)
+			if s.transcriptCopy().loads { // the conversation has it in full
+				add(e.tool)
 			} else {
 				left.note(e.tool.name)
 			}
 		case asTool:
-			take(e.tool)
+			add(e.tool)
 		}
 	}
 	for _, t := range slices.Concat(tools...) {
-		take(t)
+		add(t)
 	}
 	return left
 }
 
 // admits reports whether left has room for t, which takes it.
-func (s *Session) admits(left *namedRoom, t *BridgeTool) bool {
-	return left == nil || left.admit(t.name, t.origin(), s.scope.toolTokens(t))
+func (s *Session) tryAdd(left *namedRoom, t *BridgeTool) bool {
+	return left == nil || left.tryAdd(t.name, t.origin(), s.tenant.toolTokens(t))
 }

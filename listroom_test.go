@@ -27,7 +27,7 @@ func TestListRoomAdmits(t *testing.T) {
 	for _, test := range tests {
 		r := newListRoom(limits)
 		for i, it := range test.items {
-			assert.Equal(t, it.fits, r.admit(origin{server: it.source}, it.tokens), "%s: item %d", test.name, i)
+			assert.Equal(t, it.fits, r.tryAdd(origin{server: it.source}, it.tokens), "%s: item %d", test.name, i)
 		}
 	}
 }
@@ -35,9 +35,9 @@ func TestListRoomAdmits(t *testing.T) {
 func TestListRoomMayBeExceeded(t *testing.T) {
 	t.Parallel()
 	r := newListRoom(listLimits{items: 2, tokens: 10, itemsEach: 2, tokensEach: 10})
-	r.take(origin{server: "a"}, 11)
-	assert.False(t, r.admit(origin{server: "a"}, 0))
-	assert.False(t, r.admit(origin{server: "b"}, 0), "nothing is left of the tokens of all")
+	r.add(origin{server: "a"}, 11)
+	assert.False(t, r.tryAdd(origin{server: "a"}, 0))
+	assert.False(t, r.tryAdd(origin{server: "b"}, 0), "nothing is left of the tokens of all")
 }
 
 func TestListRoomWithoutLimit(t *testing.T) {
@@ -45,17 +45,17 @@ func TestListRoomWithoutLimit(t *testing.T) {
 	const no = math.MaxInt
 	r := newListRoom(listLimits{no, no, no, no})
 	for range 1000 {
-		assert.True(t, r.admit(origin{}, 1<<40))
+		assert.True(t, r.tryAdd(origin{}, 1<<40))
 	}
 }
 
 func TestNamedRoomCloses(t *testing.T) {
 	t.Parallel()
 	n := newNamedRoom(listLimits{items: 5, tokens: 100, itemsEach: 5, tokensEach: 100})
-	n.take("a", origin{server: "s"}, 1)
+	n.add("a", origin{server: "s"}, 1)
 	n.close("a")
 	n.close("b")
 	for name, admits := range map[string]bool{"a": false, "b": false, "c": true} {
-		assert.Equal(t, admits, n.admit(name, origin{server: "s"}, 1), name)
+		assert.Equal(t, admits, n.tryAdd(name, origin{server: "s"}, 1), name)
 	}
 }

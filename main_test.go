@@ -91,7 +91,7 @@ func check(m *Manager, sessions ...*Session) error {
 		for _, known := range names {
 			t, err := s.toolToCall(v, known.Name)
 			if err == nil && (t.owner != known.owner || t.def.Server != known.Server || t.def.Own != known.Own) {
-				return fmt.Errorf("%s was of %+v, and means %+v", known.Name, known.Tool, t.def.names())
+				return fmt.Errorf("%s was of %+v, and means %+v", known.Name, known.Subject, t.def.subject())
 			}
 		}
 		for _, e := range remaining(list) {
@@ -102,7 +102,7 @@ func check(m *Manager, sessions ...*Session) error {
 				continue
 			}
 			if t, err := s.toolToCall(v, e.tool.name); err == nil && !t.is(e.tool) {
-				return fmt.Errorf("%s is shown as %+v, and means %+v", e.tool.name, e.tool.def.names(), t.def.names())
+				return fmt.Errorf("%s is shown as %+v, and means %+v", e.tool.name, e.tool.def.subject(), t.def.subject())
 			}
 		}
 		if err := checkList(s, v, list); err != nil {
@@ -150,7 +150,7 @@ func checkList(s *Session, v *view, list []listItem) error {
 	all, of := listUse{}, make(map[origin]listUse)
 	for _, e := range list {
 		if e.slot == asTool {
-			tokens := v.scope.toolTokens(e.tool)
+			tokens := v.tenant.toolTokens(e.tool)
 			u := of[e.tool.origin()]
 			all, of[e.tool.origin()] = listUse{items: all.items + 1, tokens: all.tokens + tokens}, listUse{items: u.items + 1, tokens: u.tokens + tokens}
 		}
@@ -167,13 +167,13 @@ func checkList(s *Session, v *view, list []listItem) error {
 	return nil
 }
 
-// A memory is what check has seen of a scope.
+// A memory is what check has seen of a tenant.
 type memory struct {
-	names    map[string]rules.Tool  // what each registered name means
-	restored map[restoredState]bool // the states that it has restored where nothing is, which gives the same each time
+	names    map[string]rules.Subject // what each registered name means
+	restored map[restoredState]bool   // the states that it has restored where nothing is, which gives the same each time
 }
 
-// A restoredState is a state of a scope's sessions.
+// A restoredState is a state of a tenant's sessions.
 type restoredState struct {
 	disclosure Disclosure
 	sum        [sha256.Size]byte
@@ -181,17 +181,17 @@ type restoredState struct {
 
 var memories = struct {
 	sync.Mutex
-	of map[weak.Pointer[scope]]*memory
-}{of: make(map[weak.Pointer[scope]]*memory)}
+	of map[weak.Pointer[tenant]]*memory
+}{of: make(map[weak.Pointer[tenant]]*memory)}
 
 // recall calls f with the memory of s, which ends with s.
-func recall(s *scope, f func(*memory)) {
+func recall(s *tenant, f func(*memory)) {
 	memories.Lock()
 	defer memories.Unlock()
 	key := weak.Make(s)
 	if memories.of[key] == nil {
-		memories.of[key] = &memory{make(map[string]rules.Tool), make(map[restoredState]bool)}
-		runtime.AddCleanup(s, func(key weak.Pointer[scope]) {
+		memories.of[key] = &memory{make(map[string]rules.Subject), make(map[restoredState]bool)}
+		runtime.AddCleanup(s, func(key weak.Pointer[tenant]) {
 			memories.Lock()
 			defer memories.Unlock()
 			delete(memories.of, key)
@@ -202,12 +202,12 @@ func recall(s *scope, f func(*memory)) {
 
 // checkNames returns an error if a name means another tool than it did before.
 func checkNames(m *Manager) (err error) {
-	recall(m.scope, func(known *memory) {
+	recall(m.tenant, func(known *memory) {
 		for _, t := range m.cur.Load().tools {
-			if before, ok := known.names[t.name]; ok && !reflect.DeepEqual(before, t.def.names()) {
-				err = fmt.Errorf("%s means %+v, and before it meant %+v", t.name, t.def.names(), before)
+			if before, ok := known.names[t.name]; ok && !reflect.DeepEqual(before, t.def.subject()) {
+				err = fmt.Errorf("%s means %+v, and before it meant %+v", t.name, t.def.subject(), before)
 			}
-			known.names[t.name] = t.def.names()
+			known.names[t.name] = t.def.subject()
 		}
 	})
 	return err
@@ -257,7 +257,7 @@ func checkSources(m *Manager) error {
 	defer m.mu.Unlock()
 	var names []string
 	for i, src := range m.sources {
-		has, want := m.tools[i], m.newServerTools(src, nil)
+		has, want := m.perServer[i], m.newServerTools(src, nil)
 		switch {
 		case (has == nil) != (want == nil):
 			return fmt.Errorf("server %q has %v, want %v", src.name, has, want)
@@ -274,8 +274,8 @@ func checkSources(m *Manager) error {
 			return fmt.Errorf("server %q is not found", src.name)
 		}
 	}
-	if len(m.named) != len(names) || len(m.tools) != len(m.sources) {
-		return fmt.Errorf("%d names and tools of %d for %d servers", len(m.named), len(m.tools), len(m.sources))
+	if len(m.named) != len(names) || len(m.perServer) != len(m.sources) {
+		return fmt.Errorf("%d names and tools of %d for %d servers", len(m.named), len(m.perServer), len(m.sources))
 	}
 	return nil
 }
@@ -292,39 +292,39 @@ func checkRestored(m *Manager, s *Session) error {
 	if v.ended {
 		return nil
 	}
-	data := state.JSON(s.scope.opts.MaxState, s.scope.parts)
-	parsed, err := saved.Parse(data, s.scope.opts.MaxState)
+	data := state.JSON(s.tenant.opts.MaxState, s.tenant.parts)
+	parsed, err := saved.Parse(data, s.tenant.opts.MaxState)
 	if err != nil {
 		return err
 	}
-	err = parsed.Whole(s.scope.parts)
+	err = parsed.Whole(s.tenant.parts)
 	for i := range parsed.Tools {
-		err = errors.Join(err, parsed.Load(&parsed.Tools[i], s.scope.parts))
+		err = errors.Join(err, parsed.Load(&parsed.Tools[i], s.tenant.parts))
 	}
 	if err != nil {
 		return err
 	}
 	want := listBytes(s, list[:min(len(list), len(parsed.Shown))]) // a large state has not all
-	places := map[string]*scope{"here": s.scope}
+	places := map[string]*tenant{"here": s.tenant}
 	tried, done, inParts := restoredState{s.asked.disclosure, sha256.Sum256(data)}, false, data
-	recall(s.scope, func(known *memory) { done = known.restored[tried] })
+	recall(s.tenant, func(known *memory) { done = known.restored[tried] })
 	if !done {
 		elsewhere := NewManager(nil)
 		defer func() { _ = elsewhere.Close() }()
 		own := elsewhere
-		if id := s.scope.user.id; id != "" {
+		if id := s.tenant.user.id; id != "" {
 			if own, err = elsewhere.newUser(id, nil); err != nil {
 				return err
 			}
 		}
 		logger := own.opts.Logger
-		own.opts = s.scope.opts
-		own.opts.Logger, own.opts.OnEvent, own.parts = logger, nil, s.scope.parts
+		own.opts = s.tenant.opts
+		own.opts.Logger, own.opts.OnEvent, own.parts = logger, nil, s.tenant.parts
 		if tried.sum[0]%2 == 0 && own.parts == nil {
 			own.parts = saved.PartsOf(new(partMap), logger)
-			inParts = state.JSON(s.scope.opts.MaxState, own.parts)
+			inParts = state.JSON(s.tenant.opts.MaxState, own.parts)
 		}
-		places["elsewhere"] = own.scope
+		places["elsewhere"] = own.tenant
 	}
 	for place, sc := range places {
 		data := data
@@ -336,7 +336,7 @@ func checkRestored(m *Manager, s *Session) error {
 			return err
 		}
 		restored.mu.Lock()
-		if was, is := s.told(), restored.told(); len(parsed.Shown) == len(state.Shown) && (was.begun != is.begun || is.base > is.told || int(is.told) > len(restored.shown) || len(was.inserts) != len(is.inserts)) {
+		if was, is := s.transcriptCopy(), restored.transcriptCopy(); len(parsed.Shown) == len(state.Shown) && (was.begun != is.begun || is.base > is.told || int(is.told) > len(restored.shown) || len(was.inserts) != len(is.inserts)) {
 			restored.mu.Unlock()
 			return fmt.Errorf("%s: the model was told %+v, and %+v is restored", place, was, is)
 		}
@@ -344,12 +344,12 @@ func checkRestored(m *Manager, s *Session) error {
 		list, again, after := restored.shown, restored.stateLocked(now), restored.shownLocked(now)
 		restored.mu.Unlock()
 		got := listBytes(restored, list)
-		if want, got := listBytes(s, next), listBytes(restored, after); place == "here" && want != got && len(parsed.Shown) == len(state.Shown) && s.scope.current(v.partition) && !now.ended {
+		if want, got := listBytes(s, next), listBytes(restored, after); place == "here" && want != got && len(parsed.Shown) == len(state.Shown) && s.tenant.current(v.partition) && !now.ended {
 			return fmt.Errorf("restored here, a session goes on with\n%s\ninstead of\n%s", got, want)
 		}
 		restored.Close()
 		switch {
-		case !s.scope.current(v.partition) || now.ended:
+		case !s.tenant.current(v.partition) || now.ended:
 			continue // something may have left or be held back by now
 		case got != want:
 			return fmt.Errorf("restored %s, a session shows\n%s\ninstead of\n%s", place, got, want)
@@ -361,7 +361,7 @@ func checkRestored(m *Manager, s *Session) error {
 			return fmt.Errorf("restored %s, a session saves\n%s\ninstead of\n%s", place, text.JSON(again), text.JSON(parsed))
 		}
 	}
-	recall(s.scope, func(known *memory) { known.restored[tried] = true })
+	recall(s.tenant, func(known *memory) { known.restored[tried] = true })
 	return nil
 }
 
@@ -387,7 +387,7 @@ func checkView(v *view) error {
 	for _, list := range [][]*BridgeTool{v.inline, v.active} {
 		for _, t := range list {
 			places[t.name]++
-			if !v.rights.Permit(t.def.names()) {
+			if !v.rights.Permit(t.def.subject()) {
 				return fmt.Errorf("the session has %s and may not use it", t.name)
 			}
 		}

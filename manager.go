@@ -32,7 +32,7 @@ import (
 // Its methods may be called concurrently. A method that only reads tools uses one
 // version of the catalog from start to end and does not wait for the next one.
 type Manager struct {
-	*scope // the part that sessions see
+	*tenant // the part that sessions see
 
 	def    *Session // the default session
 	system *Manager // the system, if this is a user's Manager; else nil
@@ -47,7 +47,7 @@ type Manager struct {
 
 	mu          sync.Mutex     // serializes writers
 	sources     []*source      // in registration order
-	tools       []*serverTools // what catalogs take of each source, or nil
+	perServer   []*serverTools // what catalogs take of each source, or nil
 	toolsShared bool           // a catalog has tools, so its items must not change
 	named       map[string]*source
 	bytes       int            // of all definitions that servers listed
@@ -65,8 +65,8 @@ type Manager struct {
 	resourcesTask lazy.Task                   // calls OnResources
 	startsRunning atomic.Int32                // calls of Start in progress
 
-	indexes *deferredIndexer                                // of the catalogs
-	samples atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
+	indexMaker *deferredIndexer                                // of the catalogs
+	samples    atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
 }
 
 // NewManager returns a Manager for the servers in opts. It starts none of them.
@@ -82,7 +82,7 @@ func NewManager(opts *Options) *Manager {
 	}
 	o.setDefaults()
 	o.guard()
-	m := &Manager{scope: &scope{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), parts: saved.PartsOf(o.StateParts, o.Logger), validators: new(schema.Recent), recorder: new(atomic.Pointer[recorder])}}
+	m := &Manager{tenant: &tenant{opts: o, handler: wrapped(o.Middleware), owner: new(owner), policy: new(atomic.Pointer[policy]), texts: result.NewShelf(o.MaxKept), parts: saved.PartsOf(o.StateParts, o.Logger), validators: new(schema.Recent), recorder: new(atomic.Pointer[recorder])}}
 	m.indexer = newIndexer(&m.opts.Search)
 	for kind := range metaKinds {
 		if rules.MatchAny(o.Access.Deny, kind.name()) {
@@ -100,7 +100,7 @@ func (m *Manager) setUp(ctx context.Context) {
 	m.manager = m
 	m.changed = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
-	m.usage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)
+	m.serverUsage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)
 	if m.system != nil {
 		m.names = m.system.names.Above()
 	}
@@ -109,21 +109,21 @@ func (m *Manager) setUp(ctx context.Context) {
 		m.opts.TrustStore = nil
 	}
 	m.trust = trust.New(m.opts.Trust.caution(), known, m.names, m.opts.TrustStore)
-	m.uses = m.opts.Usage.record()
+	m.usageRecord = m.opts.Usage.record()
 	var above *semantic
 	if m.system != nil {
 		above = m.system.semantic
 	}
-	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load, m.listedNames, above)
+	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load, m.ownNames, above)
 	m.life, m.end = context.WithCancel(ctx)
 	m.lookups = m.newLookups()
 	m.cur.Store(noTools)
-	m.indexes = &deferredIndexer{indexer: m.indexer}
+	m.indexMaker = &deferredIndexer{indexer: m.indexer}
 	if m.system == nil {
 		// The standing of a user's tools also depends on the system's tools, which
 		// change without a new catalog for the user. So a user's catalog indexes all
 		// tools.
-		m.indexes.searchable = m.searchable
+		m.indexMaker.searchable = m.searchedByDefault
 	}
 	if m.skills == nil {
 		m.skills = new(skillShelf)
@@ -191,8 +191,8 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.starting.Add(len(waiting))
 	m.mu.Unlock()
 
-	if m.uses != nil {
-		if err := m.uses.Load(); err != nil {
+	if m.usageRecord != nil {
+		if err := m.usageRecord.Load(); err != nil {
 			m.opts.Logger.Warn("mcphybrid: loading the record of use failed", "error", err)
 		}
 		_ = m.takeOrder() // fails only if the Manager was closed
@@ -271,7 +271,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	defer m.starting.Done()
 	err := m.connect(ctx, src)
 	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
-		_ = m.change(func() error { m.dropSource(src); return nil }) // fails only if the Manager was closed
+		_ = m.publishChange(func() error { m.dropSource(src); return nil }) // fails only if the Manager was closed
 		src.server.Close()
 		return err
 	}
@@ -299,7 +299,7 @@ func (m *Manager) remove(src *source) bool {
 	if r := m.recorder.Load(); r != nil && src.server != nil {
 		r.hide(src.server.Secrets(), m.concerns)
 	}
-	err := m.change(func() error {
+	err := m.publishChange(func() error {
 		if !m.dropSource(src) {
 			return errors.New("the server was removed")
 		}
@@ -313,7 +313,7 @@ func (m *Manager) remove(src *source) bool {
 		return false
 	}
 	m.usageMu.Lock()
-	delete(m.usage, src.name)
+	delete(m.serverUsage, src.name)
 	m.usageMu.Unlock()
 	if src.server != nil {
 		src.server.Close()
@@ -343,7 +343,7 @@ func (m *Manager) Close() error {
 		m.mu.Lock()
 		m.end()
 		sources, attached, users := m.sources, m.attached, m.users.list()
-		m.sources, m.tools, m.named, m.bytes, m.attached = nil, nil, nil, 0, nil
+		m.sources, m.perServer, m.named, m.bytes, m.attached = nil, nil, nil, 0, nil
 		m.cur.Store(ended)
 		m.mu.Unlock()
 
@@ -366,8 +366,8 @@ func (m *Manager) Close() error {
 			m.skills.close()
 		}
 		m.cache.Close()
-		if m.uses != nil {
-			if err := m.uses.Save(time.Now()); err != nil {
+		if m.usageRecord != nil {
+			if err := m.usageRecord.Save(time.Now()); err != nil {
 				m.opts.Logger.Warn("mcphybrid: storing the record of use failed", "error", err)
 			}
 		}

@@ -202,15 +202,15 @@ func (s *Session) findable() string {
 		offer = s.shown[i].mentions
 	}
 	s.mu.Unlock()
-	return offer.servers.summary(s.scope.opts.Prompt.MaxSummaryTokens, s.scope.tokens)
+	return offer.servers.summary(s.tenant.opts.Prompt.MaxSummaryTokens, s.tenant.tokens)
 }
 
-// InputSchema tells how many results a search may return.
+// InputSchema returns the schema. That of a search tells how many results it may return.
 func (t metaTool) InputSchema() json.RawMessage {
 	w := metaWords[t.kind]
 	switch t.kind {
 	case metaSearch, metaSkillSearch, metaResourceSearch:
-		o := t.s.scope.opts.Search
+		o := t.s.tenant.opts.Search
 		return json.RawMessage(fmt.Sprintf(w.schema, o.Limit, o.Results))
 	}
 	return json.RawMessage(w.schema)
@@ -266,7 +266,7 @@ func (v *view) offers(kind metaKind) bool {
 	case metaResourceRead:
 		return v.reads || v.linked || v.files && v.hasSkills()
 	}
-	return v.bridges
+	return v.viaCallTool
 }
 
 // metaNamed returns the meta tool with that name if v offers it, or nil.
@@ -299,7 +299,7 @@ func (s *Session) answerCall(ctx context.Context, kind metaKind, args json.RawMe
 	if err == nil {
 		var check *schema.Validator // of an unknown tool, nothing is known
 		if t, _ := v.lookup(passed.Name); t != nil {
-			check = s.scope.validators.Of(t.def.InputSchema)
+			check = s.tenant.validators.Of(t.def.InputSchema)
 		}
 		args, err = passed.Arguments(check)
 	}

@@ -42,8 +42,8 @@ func (src *source) nameSkill(book *names.Book, it *resources.Item) (string, erro
 }
 
 // subjectOf returns what patterns see of what a server lists under a name, besides tools.
-func (src *source) subjectOf(own string) rules.Tool {
-	t := rules.Tool{Name: src.claim.Name(own), Server: src.name, Own: own}
+func (src *source) subjectOf(own string) rules.Subject {
+	t := rules.Subject{Name: src.claim.Name(own), Server: src.name, Own: own}
 	if own == "" {
 		t.Name = src.claim.Start()
 	}
@@ -54,4 +54,4 @@ func (src *source) subjectOf(own string) rules.Tool {
 }
 
 // anyTool returns what patterns see of a tool of which only the server is known.
-func (src *source) anyTool() rules.Tool { return anyTool(src.claim) }
+func (src *source) anyTool() rules.Subject { return anyTool(src.claim) }

@@ -36,30 +36,30 @@ func (st standing) String() string {
 	return [...]string{hidden: "hidden", inline: "inline", summarized: "summarized", deferred: "deferred"}[st]
 }
 
-// A why is the reason for a standing.
-type why uint8
+// A placementReason is the reason for a standing.
+type placementReason uint8
 
 const (
-	whyDenied      why = iota // hidden: an access list does not permit it
-	whyOverridden             // hidden: the name is another tool's
-	whyExcluded               // hidden: a rule excludes it
-	whyNotIncluded            // hidden: rules include other tools only
-	whyPin                    // inline: it is pinned
-	whyServer                 // inline: its server wants it always loaded
-	whyUsed                   // inline: it is among the most used
-	whyFits                   // inline: there is room for it
-	whyNoSearch               // inline: the session has no search
-	whyRule                   // summarized: a rule says so
-	whyCount                  // deferred: the number of inline tools is used up
-	whyTokens                 // deferred: the tokens of inline tools are used up
-	whyListFull               // deferred: a session's list has no room
-	whyUndecided              // deferred, until it is decided who gets room
+	whyDenied      placementReason = iota // hidden: an access list does not permit it
+	whyOverridden                         // hidden: the name is another tool's
+	whyExcluded                           // hidden: a rule excludes it
+	whyNotIncluded                        // hidden: rules include other tools only
+	whyPin                                // inline: it is pinned
+	whyServer                             // inline: its server wants it always loaded
+	whyUsed                               // inline: it is among the most used
+	whyFits                               // inline: there is room for it
+	whyNoSearch                           // inline: the session has no search
+	whyRule                               // summarized: a rule says so
+	whyCount                              // deferred: the number of inline tools is used up
+	whyTokens                             // deferred: the tokens of inline tools are used up
+	whyListFull                           // deferred: a session's list has no room
+	whyUndecided                          // deferred, until it is decided who gets room
 )
 
 // A verdict is the standing of a tool and the reason for it.
 type verdict struct {
 	standing standing
-	why      why
+	why      placementReason
 	rule     uint16 // index of the rule, if the reason is one
 }
 
@@ -87,14 +87,14 @@ type partition struct {
 	intent   string
 	carryOver
 
-	verdicts    []verdicts    // by catalog
-	inlineTools []*BridgeTool // in registration order
-	searchable  int           // number of searchable tools, summarized ones included
-	applies     []bool        // which rules apply to intent
-	included    bool          // one of these includes
-	reads       bool          // there is a resource or a template to read
-	files       bool          // a skill of a server has files to read
-	ended       bool          // the Manager is closed
+	verdicts        []verdicts    // by catalog
+	inlineTools     []*BridgeTool // in registration order
+	searchableCount int           // number of searchable tools, summarized ones included
+	applies         []bool        // which rules apply to intent
+	included        bool          // one of these includes
+	reads           bool          // there is a resource or a template to read
+	files           bool          // a skill of a server has files to read
+	ended           bool          // the Manager is closed
 
 	maxInlineTokens int // limit of the inline definitions; fewer if tools are deferred
 
@@ -103,12 +103,12 @@ type partition struct {
 	indexer *indexer // for the tools that no catalog has indexed
 
 	promptPrefixes [disclosures]promptPrefixes
-	figures        struct { // see scope.figuresOf
+	figures        struct { // see tenant.figuresOf
 		once sync.Once
 		Stats
 	}
-	servedViews atomic.Pointer[servedViews] // see view.withServed
-	rest        struct {
+	servedViews    atomic.Pointer[servedViews] // see view.withServed
+	unindexedTools struct {
 		once sync.Once
 		catalog
 	}
@@ -125,35 +125,35 @@ const (
 	maxPromptPrefixes = 256 // and so many partitions in any case
 )
 
-// decide sets the standing of each tool of s. First comes what decides each tool for
+// decide sets the standing of each tool of p. First comes what decides each tool for
 // itself, the strongest first: a name that is another tool's, access, rules that exclude,
 // pins, rules that include or summarize. Then the others fill the room for inline tools: first
 // those that their servers want always loaded, then the most used, then the rest in
 // registration order.
-func (s *partition) decide() {
-	p := s.policy
-	seen := s.decideEach()
-	r := inlineRoom{tools: p.limit - s.inlineUsed.tools, tokens: p.deferring, list: newListRoom(p.list)}
-	if seen+s.inlineUsed.tools <= p.allUpTo {
-		r.tools, r.tokens = seen, p.maxTokens
+func (p *partition) decide() {
+	pol := p.policy
+	seen := p.decideEach()
+	r := inlineRoom{tools: pol.maxInline - p.inlineUsed.tools, tokens: pol.maxTokensWhenDeferring, list: newListRoom(pol.list)}
+	if seen+p.inlineUsed.tools <= pol.allInlineUpTo {
+		r.tools, r.tokens = seen, pol.maxTokens
 	}
-	if s.maxInlineTokens = r.tokens; r.tokens < math.MaxInt {
-		r.tokens -= s.inlineUsed.tokens
+	if p.maxInlineTokens = r.tokens; r.tokens < math.MaxInt {
+		r.tokens -= p.inlineUsed.tokens
 	}
-	searchable := mayUse(s.rights, SearchToolName)
+	maySearch := mayUse(p.rights, SearchToolName)
 	var first []*candidate
 	wanted := make(map[origin]int) // how many always-loaded tools it has so far
-	for i, c := range s.catalogs {
-		for j := range s.verdicts[i].of {
-			v, t := &s.verdicts[i].of[j], c.tools[j]
+	for i, c := range p.catalogs {
+		for j := range p.verdicts[i].of {
+			v, t := &p.verdicts[i].of[j], c.tools[j]
 			switch {
 			case v.standing == hidden:
 				continue
-			case !searchable && v.why != whyPin:
+			case !maySearch && v.why != whyPin:
 				*v = verdict{standing: inline, why: whyNoSearch}
 				continue
 			case v.why == whyPin:
-				if !r.take(t.origin(), p.tokens(t)) && searchable {
+				if !r.tryAdd(t.origin(), pol.tokens(t)) && maySearch {
 					*v = verdict{standing: deferred, why: whyListFull}
 				}
 				continue
@@ -161,7 +161,7 @@ func (s *partition) decide() {
 				continue
 			}
 			v.why = whyUndecided
-			used, always := p.used[t.name], c.alwaysLoaded && t.def.Always && wanted[t.origin()] < maxAlwaysLoaded
+			used, always := pol.popularity[t.name], c.alwaysLoaded && t.def.Always && wanted[t.origin()] < maxAlwaysLoaded
 			if always {
 				wanted[t.origin()]++
 			}
@@ -176,45 +176,45 @@ func (s *partition) decide() {
 		if w.always {
 			because = whyServer
 		}
-		*w.verdict = p.admit(&r, w.tool, because)
+		*w.verdict = pol.verdictIfRoom(&r, w.tool, because)
 	}
-	for i, c := range s.catalogs {
-		all := &s.verdicts[i]
+	for i, c := range p.catalogs {
+		all := &p.verdicts[i]
 		all.of = slices.Grow(all.of, max(0, min(r.tools, len(c.tools)-len(all.of))))
-		s.inlineTools = slices.Grow(s.inlineTools, max(0, min(r.tools, len(c.tools))))
+		p.inlineTools = slices.Grow(p.inlineTools, max(0, min(r.tools, len(c.tools))))
 		for j, t := range c.tools {
 			if j == len(all.of) { // all others are alike
-				if over := r.over(); over != whyUndecided {
-					all.rest = verdict{standing: deferred, why: over}
-					s.searchable += len(c.tools) - j
+				if why, full := r.isFull(); full {
+					all.rest = verdict{standing: deferred, why: why}
+					p.searchableCount += len(c.tools) - j
 					break
 				}
 				all.of = append(all.of, verdict{standing: deferred, why: whyUndecided})
 			}
 			v := &all.of[j]
 			if v.why == whyUndecided {
-				*v = p.admit(&r, t, whyFits)
+				*v = pol.verdictIfRoom(&r, t, whyFits)
 			}
 			switch v.standing {
 			case inline:
-				s.inlineTools = append(s.inlineTools, t)
+				p.inlineTools = append(p.inlineTools, t)
 			case summarized:
-				s.summarized = true
-				s.searchable++
+				p.summarized = true
+				p.searchableCount++
 			case deferred:
-				s.searchable++
+				p.searchableCount++
 			}
 		}
 	}
 }
 
-// admit returns the verdict on a tool that becomes inline if there is room, and why it
-// does.
-func (p *policy) admit(r *inlineRoom, t *BridgeTool, because why) verdict {
-	if over := r.over(); over != whyUndecided { // the tokens need not be counted
-		return verdict{standing: deferred, why: over}
+// verdictIfRoom returns the verdict on a tool that becomes inline if there is room, and why
+// it does.
+func (p *policy) verdictIfRoom(r *inlineRoom, t *BridgeTool, because placementReason) verdict {
+	if why, full := r.isFull(); full { // the tokens need not be counted
+		return verdict{standing: deferred, why: why}
 	}
-	return r.admit(t.origin(), p.tokens(t), because)
+	return r.verdictOn(t.origin(), p.tokens(t), because)
 }
 
 // maxAlwaysLoaded is how many tools a server can move before others by
@@ -251,10 +251,10 @@ type inlineRoom struct {
 	full bool // a tool had too many tokens
 }
 
-// take gives a tool room beside those that are admitted. It reports whether the list
-// has any.
-func (r *inlineRoom) take(of origin, tokens int) bool {
-	fits := r.list.admit(of, tokens)
+// tryAdd adds a tool if the list has room, whatever the room for inline tools. It reports
+// whether it did.
+func (r *inlineRoom) tryAdd(of origin, tokens int) bool {
+	fits := r.list.tryAdd(of, tokens)
 	if fits {
 		r.tools--
 		r.tokens -= tokens
@@ -262,13 +262,13 @@ func (r *inlineRoom) take(of origin, tokens int) bool {
 	return fits
 }
 
-// admit makes a tool inline, for this reason, if there is room. After the first tool
-// with too many tokens it admits no other. Otherwise a larger budget could replace
+// verdictOn makes a tool inline, for this reason, if there is room. After the first tool
+// with too many tokens there is room for no other. Otherwise a larger budget could replace
 // tools instead of adding some. A tool for which the list has no room keeps out no
 // other.
-func (r *inlineRoom) admit(of origin, tokens int, because why) verdict {
-	if over := r.over(); over != whyUndecided {
-		return verdict{deferred, over, 0}
+func (r *inlineRoom) verdictOn(of origin, tokens int, because placementReason) verdict {
+	if why, full := r.isFull(); full {
+		return verdict{deferred, why, 0}
 	}
 	switch {
 	case !r.list.fits(of, tokens):
@@ -277,43 +277,43 @@ func (r *inlineRoom) admit(of origin, tokens int, because why) verdict {
 		r.full = true
 		return verdict{deferred, whyTokens, 0}
 	}
-	r.take(of, tokens)
+	r.tryAdd(of, tokens)
 	return verdict{inline, because, 0}
 }
 
-// over returns why no tool is admitted any more, or whyUndecided.
-func (r *inlineRoom) over() why {
+// isFull reports whether there is room for no further tool, and why.
+func (r *inlineRoom) isFull() (why placementReason, full bool) {
 	switch {
 	case r.tools <= 0:
-		return whyCount
+		return whyCount, true
 	case r.full:
-		return whyTokens
+		return whyTokens, true
 	}
-	return whyUndecided
+	return 0, false
 }
 
 // decideEach decides each tool on its own and returns how many the session sees.
-func (s *partition) decideEach() (seen int) {
-	p := s.policy
-	applies := p.rules.Applying(s.intent)
-	included := p.rules.Including(applies)
-	s.applies, s.included = applies, included
-	s.verdicts = make([]verdicts, len(s.catalogs))
-	alike := len(s.rights) == 0 && len(p.pins) == 0 && len(p.used) == 0 && (p.rules == nil || len(p.rules.Rules) == 0)
-	if alike && len(s.catalogs) == 1 && !s.catalogs[0].alwaysLoaded {
-		return len(s.catalogs[0].tools)
+func (p *partition) decideEach() (seen int) {
+	pol := p.policy
+	applies := pol.rules.Applying(p.intent)
+	included := pol.rules.Including(applies)
+	p.applies, p.included = applies, included
+	p.verdicts = make([]verdicts, len(p.catalogs))
+	alike := len(p.rights) == 0 && len(pol.pins) == 0 && len(pol.popularity) == 0 && (pol.rules == nil || len(pol.rules.Rules) == 0)
+	if alike && len(p.catalogs) == 1 && !p.catalogs[0].alwaysLoaded {
+		return len(p.catalogs[0].tools)
 	}
-	for i, c := range s.catalogs {
-		s.verdicts[i].of = make([]verdict, len(c.tools))
+	for i, c := range p.catalogs {
+		p.verdicts[i].of = make([]verdict, len(c.tools))
 		for j, t := range c.tools {
-			v := &s.verdicts[i].of[j]
+			v := &p.verdicts[i].of[j]
 			switch {
-			case s.overridden(i, t): // first, so that find goes by it
+			case p.overridden(i, t): // first, so that placeOf goes by it
 				v.why = whyOverridden
-			case !s.rights.Permit(t.def.names()):
+			case !p.rights.Permit(t.def.subject()):
 				v.why = whyDenied
 			default:
-				*v = p.byRules(p.matchesOf(t), applies, included)
+				*v = pol.byRules(pol.matchesOf(t), applies, included)
 			}
 			if v.standing != hidden {
 				seen++
@@ -354,9 +354,9 @@ func (p *policy) byRules(m *matched, applies []bool, included bool) verdict {
 
 // overridden reports whether the name of t, a tool of the i-th catalog, means another
 // tool.
-func (s *partition) overridden(i int, t *BridgeTool) bool {
-	if whose := s.nameOwners[t.name]; whose != nil {
+func (p *partition) overridden(i int, t *BridgeTool) bool {
+	if whose := p.nameOwners[t.name]; whose != nil {
 		return whose != t.owner
 	}
-	return slices.ContainsFunc(s.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
+	return slices.ContainsFunc(p.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
 }

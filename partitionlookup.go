@@ -8,14 +8,14 @@ import (
 )
 
 // own returns the catalog of the session's own Manager.
-func (s *partition) own() *catalog { return s.catalogs[len(s.catalogs)-1] }
+func (p *partition) own() *catalog { return p.catalogs[len(p.catalogs)-1] }
 
 // each yields all tools and their standing, in registration order.
-func (s *partition) each() iter.Seq2[*BridgeTool, standing] {
+func (p *partition) each() iter.Seq2[*BridgeTool, standing] {
 	return func(yield func(*BridgeTool, standing) bool) {
-		for i, c := range s.catalogs {
+		for i, c := range p.catalogs {
 			for j, t := range c.tools {
-				if !yield(t, s.verdicts[i].at(j).standing) {
+				if !yield(t, p.verdicts[i].at(j).standing) {
 					return
 				}
 			}
@@ -25,9 +25,9 @@ func (s *partition) each() iter.Seq2[*BridgeTool, standing] {
 
 // placeOf returns the place of the tool that name means, even if it is hidden: the index
 // of its catalog and its index there.
-func (s *partition) placeOf(name string) (i, j int, ok bool) {
-	for i, c := range slices.Backward(s.catalogs) {
-		if j, ok := c.indexOf(name); ok && s.verdicts[i].at(j).why != whyOverridden {
+func (p *partition) placeOf(name string) (i, j int, ok bool) {
+	for i, c := range slices.Backward(p.catalogs) {
+		if j, ok := c.indexOf(name); ok && p.verdicts[i].at(j).why != whyOverridden {
 			return i, j, true
 		}
 	}
@@ -35,8 +35,8 @@ func (s *partition) placeOf(name string) (i, j int, ok bool) {
 }
 
 // of returns the catalog of an owner's tools, or nil.
-func (s *partition) of(o *owner) *catalog {
-	for _, c := range s.catalogs {
+func (p *partition) of(o *owner) *catalog {
+	for _, c := range p.catalogs {
 		if c.owner == o {
 			return c
 		}
@@ -45,10 +45,10 @@ func (s *partition) of(o *owner) *catalog {
 }
 
 // meaning yields the catalogs to which name may refer, the last one first.
-func (s *partition) meaning(name string) iter.Seq[*catalog] {
+func (p *partition) meaning(name string) iter.Seq[*catalog] {
 	return func(yield func(*catalog) bool) {
-		for _, c := range slices.Backward(s.catalogs) {
-			if whose := s.nameOwners[name]; (whose == nil || whose == c.owner) && !yield(c) {
+		for _, c := range slices.Backward(p.catalogs) {
+			if whose := p.nameOwners[name]; (whose == nil || whose == c.owner) && !yield(c) {
 				return
 			}
 		}
@@ -57,16 +57,16 @@ func (s *partition) meaning(name string) iter.Seq[*catalog] {
 
 // lookup returns the tool with that registered name and its standing, or nil if the
 // session does not see it.
-func (s *partition) lookup(name string) (*BridgeTool, standing) {
-	if i, j, ok := s.placeOf(name); ok && s.verdicts[i].at(j).standing != hidden {
-		return s.catalogs[i].tools[j], s.verdicts[i].at(j).standing
+func (p *partition) lookup(name string) (*BridgeTool, standing) {
+	if i, j, ok := p.placeOf(name); ok && p.verdicts[i].at(j).standing != hidden {
+		return p.catalogs[i].tools[j], p.verdicts[i].at(j).standing
 	}
 	return nil, hidden
 }
 
 // standing returns the standing of t.
-func (s *partition) standing(t *BridgeTool) standing {
-	if there, st := s.lookup(t.name); there == t {
+func (p *partition) standing(t *BridgeTool) standing {
+	if there, st := p.lookup(t.name); there == t {
 		return st
 	}
 	return hidden
@@ -75,14 +75,14 @@ func (s *partition) standing(t *BridgeTool) standing {
 // unindexed returns a catalog of the tools that the session sees but the catalogs
 // have not indexed, because they are inline in most sessions. A search returns
 // those that are inline here only to a model that was not shown them.
-func (s *partition) unindexed() *catalog {
-	r := &s.rest
+func (p *partition) unindexed() *catalog {
+	r := &p.unindexedTools
 	r.once.Do(func() {
 		var docs []int
-		for i, c := range s.catalogs {
-			for _, j := range c.made().rest {
+		for i, c := range p.catalogs {
+			for _, j := range c.ensureIndex().unindexed {
 				t := c.tools[j]
-				if s.verdicts[i].at(j).standing == hidden {
+				if p.verdicts[i].at(j).standing == hidden {
 					continue
 				}
 				docs = append(docs, len(r.tools))
@@ -91,29 +91,29 @@ func (s *partition) unindexed() *catalog {
 		}
 		r.deferredIndex = &deferredIndex{docs: docs}
 		if len(r.tools) > 0 {
-			r.deferredIndex.of = s.indexer.ofTools(nil, r.tools, s.hints)
+			r.deferredIndex.of = p.indexer.ofTools(nil, r.tools, p.hints)
 		}
 	})
 	return &r.catalog
 }
 
 // empty reports whether there is no tool at all.
-func (s *partition) empty() bool {
-	return !slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return len(c.tools) > 0 })
+func (p *partition) empty() bool {
+	return !slices.ContainsFunc(p.catalogs, func(c *catalog) bool { return len(c.tools) > 0 })
 }
 
 // hasTerms reports whether query has any term to search for.
-func (s *partition) hasTerms(query string) bool {
-	return slices.ContainsFunc(s.catalogs, func(c *catalog) bool { return c.index().HasTerms(query) })
+func (p *partition) hasTerms(query string) bool {
+	return slices.ContainsFunc(p.catalogs, func(c *catalog) bool { return c.index().HasTerms(query) })
 }
 
 // needs returns the tools that t needs directly.
-func (s *partition) needs(t *BridgeTool) []*BridgeTool {
-	for _, c := range s.catalogs {
+func (p *partition) needs(t *BridgeTool) []*BridgeTool {
+	for _, c := range p.catalogs {
 		needs := c.dependencies[t]
 		for _, name := range c.needsBelow[t] {
-			if i, j, ok := s.placeOf(name); ok {
-				needs = append(slices.Clip(needs), s.catalogs[i].tools[j])
+			if i, j, ok := p.placeOf(name); ok {
+				needs = append(slices.Clip(needs), p.catalogs[i].tools[j])
 			}
 		}
 		if needs != nil {
@@ -125,8 +125,8 @@ func (s *partition) needs(t *BridgeTool) []*BridgeTool {
 
 // quarantined returns the change for which the tool with that name is in quarantine, or
 // nil.
-func (s *partition) quarantined(name string) *ChangedError {
-	for c := range s.meaning(name) {
+func (p *partition) quarantined(name string) *ChangedError {
+	for c := range p.meaning(name) {
 		if held := c.quarantined[name]; held != nil {
 			return held
 		}
@@ -139,21 +139,21 @@ func (s *partition) quarantined(name string) *ChangedError {
 
 // quarantineOf returns the change for which t is in quarantine, under this or another name,
 // or nil.
-func (s *partition) quarantineOf(t *BridgeTool) *ChangedError {
-	if c := s.of(t.owner); c != nil {
+func (p *partition) quarantineOf(t *BridgeTool) *ChangedError {
+	if c := p.of(t.owner); c != nil {
 		return c.quarantineOf(t)
 	}
 	return nil
 }
 
-func (s *partition) isQuarantined(t *BridgeTool) bool { return s.quarantineOf(t) != nil }
+func (p *partition) isQuarantined(t *BridgeTool) bool { return p.quarantineOf(t) != nil }
 
 // same returns the tool that is kept, under whatever name, or nil if the session
 // does not see it.
-func (s *partition) same(kept *BridgeTool) *BridgeTool {
-	for _, c := range s.catalogs {
+func (p *partition) same(kept *BridgeTool) *BridgeTool {
+	for _, c := range p.catalogs {
 		for _, i := range c.originals()[kept.def.Own] {
-			if t, _ := s.lookup(c.tools[i].name); t != nil && t.is(kept) {
+			if t, _ := p.lookup(c.tools[i].name); t != nil && t.is(kept) {
 				return t
 			}
 		}
@@ -162,8 +162,8 @@ func (s *partition) same(kept *BridgeTool) *BridgeTool {
 }
 
 // removed returns what is known of a tool that has left the catalog.
-func (s *partition) removed(name string) (r removedTool, ok bool) {
-	for c := range s.meaning(name) {
+func (p *partition) removed(name string) (r removedTool, ok bool) {
+	for c := range p.meaning(name) {
 		if r, ok = c.removed[name]; ok {
 			return r, true
 		}
@@ -172,8 +172,8 @@ func (s *partition) removed(name string) (r removedTool, ok bool) {
 }
 
 // hints returns the hints of t, or nil. t may be nil.
-func (s *partition) hints(t *BridgeTool) *enrich.Known {
-	for _, c := range s.catalogs {
+func (p *partition) hints(t *BridgeTool) *enrich.Known {
+	for _, c := range p.catalogs {
 		if h := c.known.of(t); h != nil {
 			return h
 		}

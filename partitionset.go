@@ -43,7 +43,7 @@ type lazyPartition struct {
 }
 
 // current reports whether sel was made from the newest catalogs and policy.
-func (s *scope) current(sel *partition) bool {
+func (s *tenant) current(sel *partition) bool {
 	if sel == nil || sel.policy != s.policy.Load() || sel.own() != s.cur.Load() {
 		return false
 	}
@@ -51,7 +51,7 @@ func (s *scope) current(sel *partition) bool {
 }
 
 // forgetPartitions drops the kept partitions, and with them their catalogs.
-func (s *scope) forgetPartitions() {
+func (s *tenant) forgetPartitions() {
 	s.partitioning.Lock()
 	defer s.partitioning.Unlock()
 	s.partitioned = nil
@@ -59,7 +59,7 @@ func (s *scope) forgetPartitions() {
 
 // partition returns what a session with these rights and this intent sees now.
 // since returns what of the past decides too: see carryOver.
-func (s *scope) partition(r rules.Rights, intent string, since func([]*catalog) carryOver) *partition {
+func (s *tenant) partition(r rules.Rights, intent string, since func([]*catalog) carryOver) *partition {
 	s.partitioning.Lock()
 	if old := s.partitioned; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {
 		s.partitioned = &partitionSet{catalogs: s.catalogs(), policy: s.policy.Load(), byKey: make(map[partitionKey]*lazyPartition)}
@@ -99,9 +99,9 @@ func (s *scope) partition(r rules.Rights, intent string, since func([]*catalog) 
 	return &sel.partition
 }
 
-// searchable yields the tools of c, and whether a session without restrictions searches for
+// searchedByDefault yields the tools of c, and whether a session without restrictions searches for
 // them.
-func (s *scope) searchable(c *catalog) iter.Seq2[*BridgeTool, bool] {
+func (s *tenant) searchedByDefault(c *catalog) iter.Seq2[*BridgeTool, bool] {
 	p := &partition{catalogs: []*catalog{c}, policy: s.policy.Load(), rights: rules.Rights{}.And(s.metaAccess)}
 	p.decide()
 	return func(yield func(*BridgeTool, bool) bool) {

@@ -51,30 +51,30 @@ func (s *Session) Placements() []Placement {
 }
 
 // because names what makes t hidden, after the reason.
-func (s *partition) because(t *BridgeTool, v verdict) string {
+func (p *partition) because(t *BridgeTool, v verdict) string {
 	switch v.why {
 	case whyDenied:
-		return s.rights.Because(t.def.names())
+		return p.rights.Because(t.def.subject())
 	case whyNotIncluded:
-		return s.policy.rules.Includers(s.applies)
+		return p.policy.rules.Includers(p.applies)
 	}
 	return ""
 }
 
-func (s *partition) placement(t *BridgeTool, v verdict) Placement {
-	p := s.policy
+func (p *partition) placement(t *BridgeTool, v verdict) Placement {
+	pol := p.policy
 	place := Placement{Tool: t, Standing: v.standing.String()}
 	var of any
 	switch v.why {
 	case whyExcluded, whyRule:
-		place.Rule = p.rules.Rules[v.rule].Name
+		place.Rule = pol.rules.Rules[v.rule].Name
 		of = place.Rule
 	case whyUsed:
-		of = p.used[t.name]
+		of = pol.popularity[t.name]
 	case whyCount:
-		of = p.limit
+		of = pol.maxInline
 	case whyTokens:
-		of = s.maxInlineTokens
+		of = p.maxInlineTokens
 	}
 	place.Reason = v.why.text(of)
 	return place
@@ -99,7 +99,7 @@ var whys = [...]string{
 
 // text returns the reason in words. of has what they are about: the name of the rule, the
 // rank, or the limit.
-func (w why) text(of any) string {
+func (w placementReason) text(of any) string {
 	switch w {
 	case whyExcluded, whyRule, whyUsed, whyCount, whyTokens:
 		return fmt.Sprintf(whys[w], of)

@@ -9,15 +9,15 @@ import (
 // A policy decides the standing of tools: which are inline, summarized, deferred
 // or hidden. It is not changed once it is in use.
 type policy struct {
-	pins      []string
-	rules     *rules.Set
-	invalid   error          // of the rules in the options, in the place of which rules excludes all; or nil
-	limit     int            // the largest number of inline tools; pins count, and may exceed it
-	allUpTo   int            // up to this many tools are all inline
-	maxTokens int            // of all inline tools together, if there are not more than allUpTo; pins count, and may exceed it
-	deferring int            // the same if there are more, so that some are deferred
-	list      listLimits     // of a session's list
-	used      map[string]int // rank among the most used, from 1, by registered name
+	pins                   []string
+	rules                  *rules.Set
+	invalid                error          // of the rules in the options, in the place of which rules excludes all; or nil
+	maxInline              int            // the largest number of inline tools; pins count, and may exceed it
+	allInlineUpTo          int            // up to this many tools are all inline
+	maxTokens              int            // of all inline tools together, if there are not more than allUpTo; pins count, and may exceed it
+	maxTokensWhenDeferring int            // the same if there are more, so that some are deferred
+	list                   listLimits     // of a session's list
+	popularity             map[string]int // rank among the most used, from 1, by registered name
 
 	tokens     func(*BridgeTool) int
 	lineTokens func(*BridgeTool, lineForm) int
@@ -32,12 +32,12 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 	if m := t.matched.Load(); m != nil && m.policy == any(p) {
 		return m
 	}
-	m := p.match(t.def.names())
+	m := p.match(t.def.subject())
 	t.matched.Store(m)
 	return m
 }
 
-func (p *policy) match(names rules.Tool) *matched {
+func (p *policy) match(names rules.Subject) *matched {
 	m := &matched{p, nil, names.MatchesAny(p.pins)}
 	if p.rules != nil && len(p.rules.Rules) > 0 {
 		m.rules = p.rules.Matches(names)
@@ -55,12 +55,12 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*Bri
 	}
 	p := &policy{
 		pins: opts.Pins, rules: set, invalid: err, tokens: tokens,
-		limit: opts.Inline.Max, allUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens, deferring: opts.Inline.deferring,
+		maxInline: opts.Inline.Max, allInlineUpTo: opts.Inline.Max, maxTokens: opts.Inline.MaxTokens, maxTokensWhenDeferring: opts.Inline.deferring,
 		lineTokens: lineTokens, listInline: opts.Prompt.ListInline, maxListing: opts.Prompt.MaxListingTokens,
 		list: listLimits{items: opts.List.Max, tokens: opts.List.MaxTokens, itemsEach: opts.List.ServerMax, tokensEach: opts.List.ServerTokens},
 	}
 	if jit := opts.JustInTime; jit != nil {
-		p.limit, p.allUpTo = 0, jit.Threshold
+		p.maxInline, p.allInlineUpTo = 0, jit.Threshold
 	}
 	return p
 }

@@ -51,11 +51,11 @@ func (m *Manager) idlePatterns() []error {
 		return nil // which most Managers have, and known takes all tools
 	}
 	k := m.known()
-	idle := append(rules.Access(m.opts.Access).Idle(k, "Options.Access"), k.Idle("Options.Pins", m.opts.Pins, rules.Tool.MatchesAny)...)
+	idle := append(rules.Access(m.opts.Access).Idle(k, "Options.Access"), k.Idle("Options.Pins", m.opts.Pins, rules.Subject.MatchesAny)...)
 	for _, r := range set.Rules {
-		matches := rules.Tool.MatchesAny
+		matches := rules.Subject.MatchesAny
 		if r.Action == rules.Exclude {
-			matches = rules.Tool.Forbidden
+			matches = rules.Subject.Forbidden
 		}
 		idle = append(idle, k.Idle(fmt.Sprintf("rule %q", r.Name), r.Patterns, matches)...)
 	}

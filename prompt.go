@@ -16,7 +16,7 @@ import (
 // nor an error says, so that you can judge the prompt without reading the code: the sections of the
 // system prompt here; metatools.go, the meta tools; answersearch.go and answers.go, what
 // they answer, but for a call by the bridge (metatools.go) and a page (result.go); refusals.go, why a call has no
-// result; skills.go, skills; result.go, results that are cut; toolnotes.go, notes on tools.
+// result; skillview.go and servedskills.go, skills; result.go, results that are cut; toolnotes.go, notes on tools.
 // What is wrong with arguments, internal/schema says. internal/result names what a provider
 // does not take, and internal/request says of news that stand in the user's role whose they
 // are.
@@ -300,7 +300,7 @@ func noText() sectionText {
 func (s *Session) searchNamed() (named func(string) string, more string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told().loads {
+	if s.transcriptCopy().loads {
 		return textForToolSearch, ""
 	}
 	return func(text string) string { return text }, textGistMore
@@ -338,8 +338,8 @@ func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 			if e.slot == asMeta {
 				b.WriteString(named(textSearchHeading))
 			}
-			most := s.scope.opts.Prompt.MaxSummaryTokens
-			summary := e.mentions.servers.summary(most, s.scope.tokens)
+			most := s.tenant.opts.Prompt.MaxSummaryTokens
+			summary := e.mentions.servers.summary(most, s.tenant.tokens)
 			b.WriteString(summary)
 			if e.slot == asMeta {
 				steps := textStepsActive
@@ -347,11 +347,11 @@ func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 					steps = textStepsBridge
 				}
 				b.WriteString(named(steps))
-				if s.scope.opts.JustInTime != nil && s.Disclosure() != ByBridge {
+				if s.tenant.opts.JustInTime != nil && s.Disclosure() != ByBridge {
 					b.WriteString(textJustInTime)
 				}
 			}
-			b.WriteString(e.mentions.servers.gists(textGistHeading+more, most, summary, s.scope.tokens))
+			b.WriteString(e.mentions.servers.gists(textGistHeading+more, most, summary, s.tenant.tokens))
 		case in == skillText:
 			b.WriteString(e.mentions.skills.section())
 		case in == callableText:
@@ -368,7 +368,7 @@ func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 		to.open = in
 		switch {
 		case e.hasLine():
-			b.WriteString(textLine(e.tool, e.line, s.scope.opts.Prompt.MaxDescription))
+			b.WriteString(textLine(e.tool, e.line, s.tenant.opts.Prompt.MaxDescription))
 		case in == inlineLines || in == summaryLines:
 			b.WriteString(e.mentions.servers.counts())
 		}

@@ -62,12 +62,12 @@ func (s *Session) AnswerToolSearch(ctx context.Context, item json.RawMessage) (j
 // loadFound searches, activates what it finds, and returns it for the model.
 func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) (list []request.Namespace) {
 	start := time.Now()
-	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)
+	query, n, err := parseSearchArguments(args, s.tenant.opts.Search.Results, true)
 	if err != nil || !v.offers(metaSearch) {
 		return nil
 	}
 	var names []string
-	for _, h := range v.andNeeded(v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.notShown(v)).Hits, s.scope.opts.Search.Limit) {
+	for _, h := range v.andNeeded(v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.notShown(v)).Hits, s.tenant.opts.Search.Limit) {
 		if _, err := exportOnce(h.Tool, request.OpenAIResponses, request.Deferred); err == nil {
 			names = append(names, h.Tool.name)
 		}
@@ -94,7 +94,7 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 		list[i].Tools = append(list[i].Tools, s.allowCallers(e, t, request.OpenAIResponses).JSON)
 	}
 	s.countSearch(len(found))
-	s.tell(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(start)})
+	s.emit(Event{Kind: EventSearch, Query: query, Tools: namesOf(found), Took: time.Since(start)})
 	return list
 }
 

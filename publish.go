@@ -10,10 +10,10 @@ import (
 // errNoChange says that a change left everything as it was.
 var errNoChange = errors.New("nothing has changed")
 
-// change calls f, which changes the sources, and publishes the new catalog. If f
+// publishChange calls f, which changes the sources, and publishes the new catalog. If f
 // returns an error, it publishes nothing and returns the error. After errNoChange
 // it returns nil.
-func (m *Manager) change(f func() error) error {
+func (m *Manager) publishChange(f func() error) error {
 	m.mu.Lock()
 	if m.life.Err() != nil {
 		m.mu.Unlock()
@@ -77,13 +77,13 @@ func (m *Manager) sync() {
 // nextCatalog returns the catalog of the sources as they are now. The caller holds mu.
 func (m *Manager) nextCatalog(prev *catalog) *catalog {
 	m.toolsShared = true
-	var unlisted []rules.Tool
+	var unlisted []rules.Subject
 	if len(m.opts.Needs) > 0 {
 		for _, src := range m.sources {
 			if src.server != nil && src.listed == nil {
-				unlisted = append(unlisted, rules.Tool{Name: src.claim.Start(), Server: src.name})
+				unlisted = append(unlisted, rules.Subject{Name: src.claim.Start(), Server: src.name})
 			}
 		}
 	}
-	return newCatalog(prev, m.owner, m.tools, m.names.Prefixes(), m.lookups.Known(), m.opts.Needs, unlisted, m.indexes)
+	return newCatalog(prev, m.owner, m.perServer, m.names.Prefixes(), m.lookups.Known(), m.opts.Needs, unlisted, m.indexMaker)
 }

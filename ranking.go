@@ -12,7 +12,8 @@ import (
 type Ranker string
 
 const (
-	// RankerDefault is [RankerLexical], followed by a closer look at the best.
+	// RankerDefault is [RankerLexical] with relatives of words and correction of typing
+	// errors. A second pass reranks the best 20 tools.
 	RankerDefault Ranker = "default"
 
 	// RankerLexical is BM25F over all that is known of a tool, its parameters
@@ -137,7 +138,7 @@ func (t *BridgeTool) plainText(h *enrich.Known) string {
 // without, and with the words of its server's instructions.
 func (t *BridgeTool) document(h *enrich.Known) *search.Document {
 	if h == nil {
-		return t.instructed.document(t.def.Document())
+		return t.instructionWords.document(t.def.Document())
 	}
-	return t.instructed.document(&h.Document)
+	return t.instructionWords.document(&h.Document)
 }

@@ -44,7 +44,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 // problems has an error for each element that is malformed or repeats a name. ignored
 // has what patterns see of the tools that the configuration does not permit. err is
 // that of ctx.
-func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Tool, err error) {
+func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Subject, err error) {
 	defs = []*definition{} // not nil: the server has listed its tools, if none
 	seen := make(map[string]bool)
 	for i, e := range elements {
@@ -62,8 +62,8 @@ func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Ele
 		if err == nil {
 			err = src.nameTool(book, d)
 		}
-		if err == nil && !permitsOwn(src.cfg.Tools, d.names()) {
-			ignored = append(ignored, d.names())
+		if err == nil && !permitsOwn(src.cfg.Tools, d.subject()) {
+			ignored = append(ignored, d.subject())
 			continue
 		}
 		if err != nil {
@@ -87,7 +87,7 @@ func (m *Manager) checkResources(ctx context.Context, src *source, list upstream
 
 // lister returns what checks the lists of the server besides its tools.
 func (src *source) lister(access Access, book *names.Book, maxBytes int) *resources.Lister {
-	return &resources.Lister{Server: src.name, Names: src.subjectOf, MaxBytes: maxBytes, Skill: func(it *resources.Item) (string, error) { return src.nameSkill(book, it) }, Bar: func(t rules.Tool) error {
+	return &resources.Lister{Server: src.name, Names: src.subjectOf, MaxBytes: maxBytes, Skill: func(it *resources.Item) (string, error) { return src.nameSkill(book, it) }, Bar: func(t rules.Subject) error {
 		if !permitsOwn(src.cfg.Tools, t) || !rules.Access(access).Permits(t) {
 			return ErrNotPermitted
 		}
@@ -97,13 +97,13 @@ func (src *source) lister(access Access, book *names.Book, maxBytes int) *resour
 
 // idleEntries returns an error for each entry of [ServerConfig.Tools] that matches nothing of
 // what the server has listed.
-func (src *source) idleEntries(defs []*definition, others []*resources.Definition, ignored []rules.Tool) []error {
+func (src *source) idleEntries(defs []*definition, others []*resources.Definition, ignored []rules.Subject) []error {
 	known := slices.Clone(ignored)
 	for _, o := range others {
 		known = append(known, o.Entry.Names)
 	}
 	for _, d := range defs {
-		known = append(known, d.names())
+		known = append(known, d.subject())
 	}
 	for i := range known {
 		known[i].Within = true
@@ -149,15 +149,15 @@ type received struct {
 	resources    []*resources.Definition
 	instructions string
 	problems     []error
-	kept         audience
+	audience     audience
 	changing     bool // the credentials come from a login or from the host
 }
 
 // has reports whether src has that list.
 func (src *source) has(list received) bool {
 	alike := func(a, b error) bool { return a.Error() == b.Error() }
-	return slices.Equal(src.listed, list.defs) && slices.Equal(src.resources, list.resources) && src.instructed == list.instructions && src.changing == list.changing &&
-		slices.EqualFunc(src.problems, list.problems, alike) && src.kept == list.kept
+	return slices.Equal(src.listed, list.defs) && slices.Equal(src.resources, list.resources) && src.rawInstructions == list.instructions && src.changing == list.changing &&
+		slices.EqualFunc(src.problems, list.problems, alike) && src.audience == list.audience
 }
 
 // storeList stores the list of src, received at the time then. It fails if all servers
@@ -173,7 +173,7 @@ func (m *Manager) storeList(src *source, list received, then time.Time) error {
 	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
 		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
 	}
-	src.listed, src.resources, src.instructed, src.problems, src.kept = list.defs, list.resources, list.instructions, list.problems, list.kept
+	src.listed, src.resources, src.rawInstructions, src.problems, src.audience = list.defs, list.resources, list.instructions, list.problems, list.audience
 	src.bytes, src.listedAt, src.changing = size, then, list.changing
 	m.bytes = others + size
 	m.review(src)
@@ -182,7 +182,7 @@ func (m *Manager) storeList(src *source, list received, then time.Time) error {
 
 // setList makes what a server has listed that of src, in one change of the catalog.
 func (m *Manager) setList(src *source, list received) error {
-	err := m.change(func() error {
+	err := m.publishChange(func() error {
 		if !slices.Contains(m.sources, src) {
 			return errors.New("the server was removed while it started")
 		}

@@ -344,7 +344,7 @@ func TestUsedGrows(t *testing.T) {
 		m.RemoveServer(name)
 	}
 	s.ActiveTools()
-	assert.Less(t, len(s.used), 10)
+	assert.Less(t, len(s.lastUsed), 10)
 }
 
 // huge names

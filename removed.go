@@ -18,7 +18,7 @@ const (
 
 // A removedTool is a tool that has left the catalog.
 type removedTool struct {
-	subject *rules.Tool // what patterns see of it
+	subject *rules.Subject // what patterns see of it
 	since   time.Time
 	number  int // ascending
 }
@@ -87,7 +87,7 @@ func (c *catalog) noteRemoved(prev *catalog) {
 	now := time.Now()
 	for _, t := range prev.list.without(&c.list) {
 		if c.tool(t.name) == nil {
-			subject := t.def.names()
+			subject := t.def.subject()
 			left[t.name] = removedTool{subject: &subject, since: now}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func removedOf(server string, first, n int) map[string]removedTool {
 	list := make(map[string]removedTool, n)
 	for i := range n {
-		list[fmt.Sprintf("%s %06d", server, first+i)] = removedTool{subject: &rules.Tool{Own: fmt.Sprint(first + i), Server: server}, since: time.Unix(int64(first), 0)}
+		list[fmt.Sprintf("%s %06d", server, first+i)] = removedTool{subject: &rules.Subject{Own: fmt.Sprint(first + i), Server: server}, since: time.Unix(int64(first), 0)}
 	}
 	return list
 }
@@ -61,7 +61,7 @@ func TestRemovedToolsOfManyServers(t *testing.T) {
 	t.Parallel()
 	now := make(map[string]removedTool)
 	for g := range maxRemovedTools {
-		now[fmt.Sprintf("g%06d", g)] = removedTool{subject: &rules.Tool{Server: fmt.Sprint(g)}}
+		now[fmt.Sprintf("g%06d", g)] = removedTool{subject: &rules.Subject{Server: fmt.Sprint(g)}}
 	}
 	l := removedTools(nil).with(now, nil)
 	assert.Len(t, l, maxRemovedTools)

@@ -345,7 +345,7 @@ func TestReplicas(t *testing.T) {
 				for _, m := range []*Manager{f.replicas[0], f.replicas[1], f.users[0].own, f.users[1].own} {
 					var sessions []*Session
 					for _, tk := range f.talks {
-						if tk.s.scope.manager == sessionManager(m) {
+						if tk.s.tenant.manager == sessionManager(m) {
 							sessions = append(sessions, tk.s)
 						}
 					}

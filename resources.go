@@ -15,31 +15,31 @@ import (
 )
 
 // resources returns what the session sees beside tools.
-func (s *partition) resources(sc *scope) *resources.View {
-	v := &resources.View{Bar: func(t rules.Tool) error {
-		if !s.rights.Permit(t) || s.policy.byRules(s.policy.match(t), s.applies, s.included).standing == hidden {
+func (p *partition) resources(sc *tenant) *resources.View {
+	v := &resources.View{Bar: func(t rules.Subject) error {
+		if !p.rights.Permit(t) || p.policy.byRules(p.policy.match(t), p.applies, p.included).standing == hidden {
 			return ErrNotPermitted
 		}
 		return nil
 	}}
-	v.BarURI = func(of any, t rules.Tool) error {
+	v.BarURI = func(of any, t rules.Subject) error {
 		if !rules.Access(sc.opts.Access).Permits(t) || !sc.manager.permits(of.(*owner), t) {
 			return ErrNotPermitted
 		}
 		return v.Bar(t)
 	}
-	v.Server = func(p resources.Place) (rules.Tool, bool) {
+	v.Server = func(p resources.Place) (rules.Subject, bool) {
 		to, names := sc.manager.server(p.Of.(*owner), p.Server)
 		return names, to != nil
 	}
-	for _, c := range slices.Backward(s.catalogs) { // the user's come first
+	for _, c := range slices.Backward(p.catalogs) { // the user's come first
 		v.Shelves = append(v.Shelves, resources.Owned{Of: c.owner, Shelf: c.shelf})
 	}
 	return v
 }
 
 func (s *Session) offered(kind resources.Kind) []*resources.Entry {
-	return s.view().resources(s.scope).Offered(kind)
+	return s.view().resources(s.tenant).Offered(kind)
 }
 
 // Resources returns the resources that servers list and that the session may read, in
@@ -111,8 +111,8 @@ func (s *Session) GetPrompt(ctx context.Context, server, name string, args map[s
 
 // readable returns what the session sees beside tools, the skills among it.
 func (v *view) readable() *resources.View {
-	all := v.resources(v.scope)
-	all.BarSkill = func(t rules.Tool) error {
+	all := v.resources(v.tenant)
+	all.BarSkill = func(t rules.Subject) error {
 		if !mayUse(v.rights, SkillLoadToolName) || !v.skillRights.Permit(t) {
 			return ErrNotPermitted
 		}
@@ -163,7 +163,7 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 	at, err := v.readable().Locate(ctx, kind, server, id, links)
 	of, _ := at.Of.(*owner)
 	from = origin{of, at.Server}
-	if to, _ := s.scope.manager.server(from.of, from.server); err == nil && to != nil { // else it was removed just now
+	if to, _ := s.tenant.manager.server(from.of, from.server); err == nil && to != nil { // else it was removed just now
 		bar := func() error { // it may be held back by now
 			var err error
 			if now := s.view(); now.partition != v.partition {
@@ -174,7 +174,7 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 			}
 			return nil
 		}
-		if tell := s.scope.opts.OnRequest; tell != nil {
+		if tell := s.tenant.opts.OnRequest; tell != nil {
 			tell(ctx, from.server)
 		}
 		if result, err = request(broker.WithCaller(ctx, s.caller), to, bar); err != nil {
@@ -187,11 +187,11 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 		}
 	} else if unknown := (&resources.Unknown{Server: server, ID: id}); err == nil || errors.As(err, &unknown) {
 		err = (*UnknownResourceError)(unknown)
-		if slices.Contains(s.scope.manager.connectingServers(v.rights), server) {
+		if slices.Contains(s.tenant.manager.connectingServers(v.rights), server) {
 			err = fmt.Errorf("%w; server %q is still connecting", err, server)
 		}
 	}
-	s.tell(Event{Kind: EventRead, Server: from.server, Query: id, Took: time.Since(start), Err: err})
+	s.emit(Event{Kind: EventRead, Server: from.server, Query: id, Took: time.Since(start), Err: err})
 	return result, from, err
 }
 
@@ -201,7 +201,7 @@ func (s *Session) link(from origin, contents []mcp.Content) {
 	if uris == nil {
 		return
 	}
-	if to, _ := s.scope.manager.server(from.of, from.server); to == nil {
+	if to, _ := s.tenant.manager.server(from.of, from.server); to == nil {
 		return
 	}
 	s.mu.Lock()

@@ -43,17 +43,17 @@ import (
 // refers to a part that this Manager does not have itself and [Options.StateParts]
 // fails to return: an error of the store is wrapped.
 func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s *Session, changed []string, err error) {
-	return m.scope.restore(nil, nil, "", state, opts)
+	return m.tenant.restore(nil, nil, "", state, opts)
 }
 
 // RestoreChild is [Manager.RestoreSession] for a saved child of s: see
 // [Session.NewChild]. As there, the intent is that of s, unless opts has one.
 func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (child *Session, changed []string, err error) {
-	return s.scope.restore(s.rights, s.skills, s.intentNow(), state, opts)
+	return s.tenant.restore(s.rights, s.skills, s.intentNow(), state, opts)
 }
 
-// parseState returns the state if it belongs to the scope's user.
-func (sc *scope) parseState(state json.RawMessage) (*saved.State, error) {
+// parseState returns the state if it belongs to the tenant's user.
+func (sc *tenant) parseState(state json.RawMessage) (*saved.State, error) {
 	parsed, err := saved.Parse(state, sc.opts.MaxState)
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: the state of the session: %w", err)
@@ -64,7 +64,7 @@ func (sc *scope) parseState(state json.RawMessage) (*saved.State, error) {
 	return parsed, nil
 }
 
-func (sc *scope) restore(inherited, skills rules.Rights, intent string, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
+func (sc *tenant) restore(inherited, skills rules.Rights, intent string, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
 	state, err := sc.parseState(data)
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +75,7 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 		s.Close()
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", err)
 	}
-	r := restorer{s: s, v: s.view(), turns: turns, full: state.Full, kept: make(keptTools), gone: make(map[*BridgeTool]bool), shows: make(map[string]bool), told: make(map[string]bool)}
+	r := restorer{s: s, v: s.view(), turns: turns, full: state.Full, kept: make(restoredTools), gone: make(map[*BridgeTool]bool), shows: make(map[string]bool), told: make(map[string]bool)}
 	if err = state.Fits(len(s.rights), len(s.skills), s.intent); err == nil {
 		if err = r.read(state); err != nil {
 			err = fmt.Errorf("the state of the session: %w", err)
@@ -86,21 +86,21 @@ func (sc *scope) restore(inherited, skills rules.Rights, intent string, data jso
 		return nil, nil, fmt.Errorf("mcphybrid: %w", err)
 	}
 	s.mu.Lock()
-	s.used = make(map[string]lastUse, len(state.Active))
+	s.lastUsed = make(map[string]lastUse, len(state.Active))
 	for i, a := range state.Active {
-		if t := r.tools[a.Tool-1]; t != nil && s.used[t.name].act == 0 {
-			s.used[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
+		if t := r.tools[a.Tool-1]; t != nil && s.lastUsed[t.name].act == 0 {
+			s.lastUsed[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
 			s.unavailable = append(s.unavailable, t) // until it is there: settle makes it active
 		}
 	}
-	s.turn, s.pages = max(state.Turn, 0), pages{max(state.Results, 0), result.Restored(state.Cut), state.Paged}
+	s.userTurn, s.pages = max(state.Turn, 0), pages{max(state.Results, 0), result.Restored(state.Cut), state.Paged}
 	if state.Refused != nil && state.Refused.Times > 0 {
 		s.refused = state.Refused
 	}
-	s.activations, s.full, s.kept, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[partition]{}
+	s.activations, s.full, s.restored, s.seen = len(state.Active), state.Full, r.kept, weak.Pointer[partition]{}
 	s.setShown(r.list, r.prefix)
-	if s.turns = nil; r.turns.begun {
-		s.turns = &r.turns
+	if s.transcript = nil; r.turns.begun {
+		s.transcript = &r.turns
 	}
 	s.remember(r.names)
 	s.viewLocked()
@@ -115,7 +115,7 @@ type restorer struct {
 	v       *view
 	full    bool          // the saved session called tools by CallToolName
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
-	kept    keptTools
+	kept    restoredTools
 	gone    map[*BridgeTool]bool // tools that had left where they were saved
 	list    []listItem
 	names   []knownName
@@ -123,7 +123,7 @@ type restorer struct {
 	shows   map[string]bool // what list has that it may have once
 	changed []string
 	told    map[string]bool // the names in changed
-	turns   turns           // as saved, but for the places
+	turns   transcript      // as saved, but for the places
 
 	permitted map[string]bool // by server of the catalogs: the session may use one of its tools
 }
@@ -136,8 +136,8 @@ func (r *restorer) report(name string) {
 }
 
 // permits reports whether the session may use a tool that may not be here.
-func (r *restorer) permits(t rules.Tool) bool {
-	return r.v.rights.Permit(t) && rules.Access(r.s.scope.opts.Access).Permits(t)
+func (r *restorer) permits(t rules.Subject) bool {
+	return r.v.rights.Permit(t) && rules.Access(r.s.tenant.opts.Access).Permits(t)
 }
 
 // read reads the tools and the items of a state.
@@ -181,12 +181,12 @@ func (r *restorer) read(state *saved.State) error {
 // restore sets the places of a saved conversation, as they are in the list here, which may
 // lack items. here is its length by that of the saved list. It returns false if the state was
 // cut within the beginning, so that the next Turn begins anew.
-func (t *turns) restore(told *saved.Told, here []int) bool {
+func (t *transcript) restore(told *saved.Told, here []int) bool {
 	if !t.begun {
 		return true
 	}
 	if told.Begun >= len(here) {
-		*t = turns{}
+		*t = transcript{}
 		return false
 	}
 	place := func(n int) int32 { return int32(here[max(0, min(n, len(here)-1))]) }
@@ -204,7 +204,7 @@ func (t *turns) restore(told *saved.Told, here []int) bool {
 
 // restoreTurns has s begin as a saved conversation did, unless the host asks for another
 // disclosure now. It returns what the model was told, in which the places are missing.
-func (s *Session) restoreTurns(told *saved.Told) (t turns, err error) {
+func (s *Session) restoreTurns(told *saved.Told) (t transcript, err error) {
 	if told == nil {
 		return t, nil
 	}
@@ -218,8 +218,8 @@ func (s *Session) restoreTurns(told *saved.Told) (t turns, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.disclosure.Store(int32(d))
-	s.turns = &turns{bare: told.Bare && d == ByBridge, loads: told.Loads && d == ByProvider}
-	return turns{begun: true, bare: s.turns.bare, adds: told.Adds, loads: s.turns.loads, why: reason(max(0, min(told.Why, len(reasons)-1)))}, nil
+	s.transcript = &transcript{bare: told.Bare && d == ByBridge, loads: told.Loads && d == ByProvider}
+	return transcript{begun: true, bare: s.transcript.bare, adds: told.Adds, loads: s.transcript.loads, why: disclosureReason(max(0, min(told.Why, len(reasons)-1)))}, nil
 }
 
 // readPrefix reads what a saved list began with, if the state has that apart. If sessions like s begin with the
@@ -230,7 +230,7 @@ func (r *restorer) readPrefix(state *saved.State) error {
 	}
 	o, w := r.v.promptPrefix(), saver{isGone: func(*BridgeTool) bool { return false }} // all are in the catalogs
 	if w.save(o.items, o); len(o.items) == 0 || w.state.Key() != state.PrefixKey {
-		return state.Whole(r.s.scope.parts)
+		return state.Whole(r.s.tenant.parts)
 	}
 	if err := state.Begin(saved.Prefix{Tools: w.state.Tools}); err != nil {
 		return err
@@ -249,24 +249,24 @@ func (r *restorer) readPrefix(state *saved.State) error {
 // remember has the name of a tool that the list does not show mean that tool. kept is
 // nil if s may not show it.
 func (r *restorer) remember(t saved.Tool, kept *BridgeTool) {
-	r.names = append(r.names, knownName{t.Tool, r.ownerOf(t)})
+	r.names = append(r.names, knownName{t.Subject, r.ownerOf(t)})
 	if kept != nil && kept.through != nil && r.kept[kept.name] == nil {
-		r.kept[kept.name] = &keptTool{kept, r.gone[kept]}
+		r.kept[kept.name] = &restoredTool{kept, r.gone[kept]}
 	}
 }
 
 func (r *restorer) ownerOf(t saved.Tool) *owner {
-	if sc := r.s.scope; !t.OfUser && sc.below != nil {
+	if sc := r.s.tenant; !t.OfUser && sc.below != nil {
 		return sc.below.owner
 	}
-	return r.s.scope.owner
+	return r.s.tenant.owner
 }
 
 // tool returns the tool of the catalog that is the saved one, in the saved version.
 // If there is none, it returns one made from the state, and nil if the session may
 // not show it. It reports all but the first of these.
 func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
-	sc := r.s.scope
+	sc := r.s.tenant
 	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: new(definition)}
 	if _, meta := metaKindOf(t.Name); meta || t.OfUser != (kept.owner.user != "") {
 		return nil, errors.New("no such tool can be in this state")
@@ -274,7 +274,7 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 	name := func(d *definition) { d.Server, d.Own, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
 	name(kept.def)
 	held := r.v.quarantineOf(kept)
-	if !r.permits(t.Tool) || !sc.manager.permits(kept.owner, t.Tool) || held != nil && !r.turns.begun {
+	if !r.permits(t.Subject) || !sc.manager.permits(kept.owner, t.Subject) || held != nil && !r.turns.begun {
 		r.report(t.Name)
 		return nil, nil
 	}
@@ -318,7 +318,7 @@ func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
 // trusts reports whether a definition of a tool in quarantine was trusted once, here or by
 // another process.
 func (r *restorer) trusts(t *BridgeTool) bool {
-	return r.s.scope.manager.trusted(t.owner, t.def)
+	return r.s.tenant.manager.trusted(t.owner, t.def)
 }
 
 // item returns the item whose saved form is e, and whether the session may show it.
@@ -387,7 +387,7 @@ func (r *restorer) show(e listItem) {
 	}
 	r.shows[name] = true
 	if e.tool != nil && e.tool.through != nil {
-		r.kept[e.tool.name] = &keptTool{e.tool, r.gone[e.tool]}
+		r.kept[e.tool.name] = &restoredTool{e.tool, r.gone[e.tool]}
 	}
 	r.list = append(r.list, e)
 }
@@ -400,7 +400,7 @@ func (r *restorer) mentioned(servers []saved.Server) *mentions {
 		r.permitted = make(map[string]bool)
 		for t := range r.v.each() {
 			if !r.permitted[t.def.Server] {
-				r.permitted[t.def.Server] = r.v.rights.Permit(t.def.names())
+				r.permitted[t.def.Server] = r.v.rights.Permit(t.def.subject())
 			}
 		}
 	}

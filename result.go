@@ -31,14 +31,14 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 			return textCut(pageID(number), from, to, total)
 		}
 	}
-	cut, whole := result.Fit(r, result.Bounds{Text: s.scope.opts.MaxResult, Media: s.scope.opts.MaxMedia}, notes)
+	cut, whole := result.Fit(r, result.Bounds{Text: s.tenant.opts.MaxResult, Media: s.tenant.opts.MaxMedia}, notes)
 	if whole == "" || !pages {
 		return cut
 	}
 	s.mu.Lock()
 	first := !s.pages.offered
 	if !s.closed {
-		s.pages.kept = s.pages.kept.With(s.scope.texts, pageID(number), whole)
+		s.pages.kept = s.pages.kept.With(s.tenant.texts, pageID(number), whole)
 		s.pages.offered = true
 	}
 	s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 func (s *Session) canRead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.told().fixed(s.Disclosure()) || s.metas[metaPage] || s.metas[metaCall]
+	return !s.transcriptCopy().fixed(s.Disclosure()) || s.metas[metaPage] || s.metas[metaCall]
 }
 
 func pageID(number int) string { return fmt.Sprintf("r%d", number) }
@@ -70,12 +70,12 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 	s.mu.Lock()
 	kept := s.pages.kept
 	s.mu.Unlock()
-	text, ok := kept.Text(in.ID, s.scope.parts.Text)
+	text, ok := kept.Text(in.ID, s.tenant.parts.Text)
 	if !ok {
 		return mcp.NewToolResultError(textNoPage(in.ID))
 	}
 	from := int(max(0, min(in.Offset, float64(len(text)))))
-	part, next := result.Page(text, from, s.scope.opts.MaxResult)
+	part, next := result.Page(text, from, s.tenant.opts.MaxResult)
 	return mcp.NewToolResultText(part + textPage(in.ID, next, len(text)))
 }
 

@@ -47,17 +47,17 @@ func (m *Manager) review(src *source) {
 // holds mu.
 func (m *Manager) reviewInstructions(src *source) {
 	var listed []*trust.Definition
-	if src.instructed != "" && !src.cfg.NoInstructions {
-		listed = append(listed, trustedInstructions(src.instructed))
+	if src.rawInstructions != "" && !src.cfg.NoInstructions {
+		listed = append(listed, trustedInstructions(src.rawInstructions))
 	}
 	if src.instructions = ""; listed != nil {
-		src.instructions = src.instructed
+		src.instructions = src.rawInstructions
 	}
 	if listed == nil && m.opts.Trust != TrustApprove { // under which later ones are not the first
 		return
 	}
 	held := m.reviewList(src, instructionsOf(src.name), listed, func(int) ChangedError {
-		return ChangedError{Kind: kindText, Tool: nameInstructions, Definition: instructionsAsDefinition(src.instructed)}
+		return ChangedError{Kind: kindText, Tool: nameInstructions, Definition: instructionsAsDefinition(src.rawInstructions)}
 	})
 	if held[0] != nil {
 		src.instructions = ""
@@ -113,7 +113,7 @@ func (m *Manager) reviewList(src *source, name string, listed []*trust.Definitio
 // definition is accepted for as long as the Manager lives, and Accept returns why. It
 // waits up to 10 seconds for another goroutine that is storing.
 func (m *Manager) Accept(server, tool, hash string) error {
-	err := m.change(func() error {
+	err := m.publishChange(func() error {
 		src := m.sourceNamed(server)
 		if src == nil {
 			return fmt.Errorf("there is no server %q", server)
@@ -127,7 +127,7 @@ func (m *Manager) Accept(server, tool, hash string) error {
 				return nil
 			}
 		}
-		if given := trustedInstructions(src.instructed); tool == nameInstructions && src.instructed != "" && given.Hash() == hash {
+		if given := trustedInstructions(src.rawInstructions); tool == nameInstructions && src.rawInstructions != "" && given.Hash() == hash {
 			if !m.trust.Accept(instructionsOf(server), given) && m.opts.Trust != TrustOff {
 				return fmt.Errorf("the instructions of server %q exceed the number of servers that are remembered", server)
 			}
@@ -156,7 +156,7 @@ func (m *Manager) Accept(server, tool, hash string) error {
 }
 
 func (m *Manager) reviewAll() error {
-	return m.change(func() error {
+	return m.publishChange(func() error {
 		for _, src := range m.sources {
 			if src.listed != nil || src.resources != nil { // else there is nothing to review
 				m.review(src)

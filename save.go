@@ -8,7 +8,7 @@ import (
 )
 
 // save returns the saved form of t, or nil if there was no Turn.
-func (t turns) save(d Disclosure) *saved.Told {
+func (t transcript) save(d Disclosure) *saved.Told {
 	if !t.begun {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (w *saver) save(list []listItem, o *promptPrefix) {
 // what a server has listed since is one tool if it is the same.
 func (w *saver) tool(t *BridgeTool, definition json.RawMessage) int {
 	if w.places[t] == 0 {
-		tool, place := saved.Tool{Tool: t.def.names(), OfUser: t.owner.user != "", Definition: saved.Bytes(definition)}, w.named[t.name]
+		tool, place := saved.Tool{Subject: t.def.subject(), OfUser: t.owner.user != "", Definition: saved.Bytes(definition)}, w.named[t.name]
 		if place == 0 || !w.state.Tools[place-1].Same(&tool) {
 			w.state.Tools = append(w.state.Tools, tool)
 			place = len(w.state.Tools)
@@ -128,21 +128,21 @@ func (s *Session) Save() json.RawMessage {
 	for _, c := range v.catalogs {
 		state.Catalog += c.fingerprint()
 	}
-	return state.JSON(s.scope.opts.MaxState, s.scope.parts)
+	return state.JSON(s.tenant.opts.MaxState, s.tenant.parts)
 }
 
 // stateLocked returns the saved form of the session. The caller holds mu.
 func (s *Session) stateLocked(v *view) *saved.State {
 	w := saver{state: saved.State{
-		User: s.scope.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.turn, Intent: s.intent,
-		Results: s.pages.last, Paged: s.pages.offered, Texts: s.pages.kept.Saved, Full: s.full, Refused: s.refused, Told: s.told().save(s.Disclosure()),
+		User: s.tenant.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.userTurn, Intent: s.intent,
+		Results: s.pages.last, Paged: s.pages.offered, Texts: s.pages.kept.Saved, Full: s.full, Refused: s.refused, Told: s.transcriptCopy().save(s.Disclosure()),
 	}}
 	w.isGone = func(t *BridgeTool) bool {
-		return !v.ended && !isThere(t, v.catalogs) && !s.kept.isAway(t, v.catalogs)
+		return !v.ended && !isThere(t, v.catalogs) && !s.restored.isAway(t, v.catalogs)
 	}
 	w.save(s.shown, s.prefix)
 	for _, t := range s.knownNames {
-		w.state.Tools = append(w.state.Tools, saved.Tool{Tool: t.Tool, OfUser: t.owner.user != ""})
+		w.state.Tools = append(w.state.Tools, saved.Tool{Subject: t.Subject, OfUser: t.owner.user != ""})
 		w.state.Shown = append(w.state.Shown, saved.Item{Kind: savedName, Tool: len(w.state.Tools)})
 	}
 	active := v.active
@@ -154,7 +154,7 @@ func (s *Session) stateLocked(v *view) *saved.State {
 		if place == 0 {
 			place = w.tool(t, nil)
 		}
-		w.state.Active = append(w.state.Active, saved.Active{Tool: place, Used: s.used[t.name].turn})
+		w.state.Active = append(w.state.Active, saved.Active{Tool: place, Used: s.lastUsed[t.name].turn})
 	}
 	return &w.state
 }

@@ -89,14 +89,14 @@ func TestSelectionsHaveALimit(t *testing.T) {
 func TestAChangeCostsWhatChanged(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	m.Search("chore", 5)
-	made := m.indexes.last
+	made := m.indexMaker.last
 	change := func() {
 		require.NoError(t, m.AddTools("more", echoTool("one", "more")))
 		require.True(t, m.RemoveServer("more"))
 	}
 	change()
 	assert.Less(t, testing.AllocsPerRun(10, change), 800.0, "of 1,000 tools")
-	assert.Same(t, made, m.indexes.last, "the index waits for a search")
+	assert.Same(t, made, m.indexMaker.last, "the index waits for a search")
 	before := m.cur.Load()
 	change()
 	assert.Equal(t, before.list.servers, m.cur.Load().list.servers)
@@ -105,7 +105,7 @@ func TestAChangeCostsWhatChanged(t *testing.T) {
 	}
 	require.NoError(t, m.AddTools("more", echoTool("zeppelin", "more")))
 	assert.Equal(t, "mcp_more__zeppelin", m.Search("zeppelin", 5)[0].Tool.Name())
-	assert.NotSame(t, made, m.indexes.last)
+	assert.NotSame(t, made, m.indexMaker.last)
 }
 
 // The first look of new rights finds no words of the servers that all rights have.
@@ -181,12 +181,12 @@ func TestAChangeOfAllServers(t *testing.T) {
 	for range 2 {
 		before, moved := m.cur.Load().list.servers, 0
 		had := slices.Clone(before)
-		require.NoError(t, m.change(func() error {
+		require.NoError(t, m.publishChange(func() error {
 			for _, src := range m.sources {
-				at := &m.tools[0]
+				at := &m.perServer[0]
 				src.problems = append(src.problems, errors.New("changed"))
 				m.putSource(src)
-				if &m.tools[0] != at {
+				if &m.perServer[0] != at {
 					moved++
 				}
 			}

@@ -115,7 +115,7 @@ type Answer struct {
 func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) Answer {
 	v := s.view()
 	a := v.search(ctx, query, opts, v.deferredTools())
-	a.Hits = v.andNeeded(a.Hits, s.scope.opts.Search.Limit)
+	a.Hits = v.andNeeded(a.Hits, s.tenant.opts.Search.Limit)
 	return a
 }
 
@@ -131,9 +131,9 @@ func (v *view) deferredTools() func(*BridgeTool, standing) bool {
 func (v *view) search(ctx context.Context, query string, opts SearchOptions, may func(*BridgeTool, standing) bool) Answer {
 	n := opts.Limit
 	if n <= 0 {
-		n = v.scope.opts.Search.Results
+		n = v.tenant.opts.Search.Results
 	}
-	limit, tools := min(n, v.scope.opts.Search.Limit), 0
+	limit, tools := min(n, v.tenant.opts.Search.Limit), 0
 	for _, c := range v.catalogs {
 		tools += len(c.tools)
 	}
@@ -146,9 +146,9 @@ func (v *view) search(ctx context.Context, query string, opts SearchOptions, may
 	if only {
 		return Answer{Hits: hitsOf(named, nil, n), Query: query, Limit: limit}
 	}
-	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.scope.opts.Search.ServerLimit), perOwner: v.scope.user.most, named: named, by: opts.By}
-	if v.scope.semantic != nil {
-		w.vector = v.scope.semantic.QueryVector(query)
+	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.tenant.opts.Search.ServerLimit), perOwner: v.tenant.user.most, named: named, by: opts.By}
+	if v.tenant.semantic != nil {
+		w.vector = v.tenant.semantic.QueryVector(query)
 	}
 	a := searchAll(ctx, v.parts(may, opts.Servers...), w)
 	a.Hits, a.Query, a.Limit = hitsOf(named, a.Hits, n), query, limit
@@ -198,19 +198,19 @@ func (s *Session) Explain(query, name string) search.Explanation {
 // named returns the tools with these names, registered or own, that keep accepts.
 // It returns each tool once, in the order of names. Tools with the same own name
 // are in registration order, the user's first.
-func (s *partition) named(names []string, keep func(*BridgeTool, standing) bool) (list []*BridgeTool) {
+func (p *partition) named(names []string, keep func(*BridgeTool, standing) bool) (list []*BridgeTool) {
 	add := func(i, j int) {
-		t := s.catalogs[i].tools[j]
-		if keep(t, s.verdicts[i].at(j).standing) && !slices.Contains(list, t) {
+		t := p.catalogs[i].tools[j]
+		if keep(t, p.verdicts[i].at(j).standing) && !slices.Contains(list, t) {
 			list = append(list, t)
 		}
 	}
 	for _, name := range names {
-		if i, j, ok := s.placeOf(name); ok {
+		if i, j, ok := p.placeOf(name); ok {
 			add(i, j)
 			continue
 		}
-		for i, c := range slices.Backward(s.catalogs) {
+		for i, c := range slices.Backward(p.catalogs) {
 			for _, j := range c.originals()[name] {
 				add(i, j)
 			}

@@ -13,9 +13,9 @@ import (
 // model's answer. It finds by meaning within ctx and the timeout, and otherwise
 // by words. Like every activation it appends to what was sent.
 func (s *Session) SelectFor(ctx context.Context, message string) []*BridgeTool {
-	n := s.scope.opts.Search.Results
-	if s.scope.opts.JustInTime != nil {
-		n = s.scope.opts.JustInTime.Results
+	n := s.tenant.opts.Search.Results
+	if s.tenant.opts.JustInTime != nil {
+		n = s.tenant.opts.JustInTime.Results
 	}
 	var names []string
 	for _, h := range s.Find(ctx, message, SearchOptions{Limit: n}).Hits {

@@ -27,7 +27,7 @@ import (
 type servedSkill struct {
 	entry *resources.Entry // nil if it is not here
 	of    *owner
-	names rules.Tool // what patterns see
+	names rules.Subject // what patterns see
 }
 
 // server returns the name of the server that has the skill, or "".
@@ -55,7 +55,7 @@ type mergedSkills struct {
 
 // skillsOf returns the host's skills and behind them those of the servers of p. It is the
 // host's set if no server has any.
-func (s *scope) skillsOf(p *partition) *skillSet {
+func (s *tenant) skillsOf(p *partition) *skillSet {
 	host := s.skills.cur.Load()
 	var with []*catalog
 	for _, c := range p.catalogs {
@@ -82,7 +82,7 @@ func (s *scope) skillsOf(p *partition) *skillSet {
 // mergeSkills returns the set of the host's skills and those of catalogs. Of two of one name,
 // that of the last catalog counts, which is the user's. None has the name of one of the
 // host's, which have no underscore.
-func (s *scope) mergeSkills(host *skillSet, catalogs []*catalog) *skillSet {
+func (s *tenant) mergeSkills(host *skillSet, catalogs []*catalog) *skillSet {
 	set := &skillSet{version: host.version, list: slices.Clone(host.list), problems: host.problems, maxInline: s.opts.SkillListing.Max, maxTokens: s.opts.SkillListing.MaxTokens, served: true}
 	set.byName = make(map[string]*skill)
 	for _, sk := range host.list {
@@ -104,7 +104,7 @@ func (s *scope) mergeSkills(host *skillSet, catalogs []*catalog) *skillSet {
 	return set
 }
 
-func newServedSkill(names rules.Tool, description string) *skill {
+func newServedSkill(names rules.Subject, description string) *skill {
 	return &skill{Skill: Skill{Name: names.Name, Description: description}, element: textServedElement(names.Name, names.Server, description), served: &servedSkill{names: names}}
 }
 
@@ -112,7 +112,7 @@ func newServedSkill(names rules.Tool, description string) *skill {
 func awaySkill(e saved.Skill) *skill {
 	if e.Server != "" {
 		forms, _ := resources.Forms(e.URI) // without them, a pattern has the URI itself
-		return newServedSkill(rules.Tool{Name: e.Name, Server: e.Server, Own: resources.SkillPath(e.URI), URI: e.URI, Forms: forms}, e.Description)
+		return newServedSkill(rules.Subject{Name: e.Name, Server: e.Server, Own: resources.SkillPath(e.URI), URI: e.URI, Forms: forms}, e.Description)
 	}
 	return &skill{Skill: Skill{Name: e.Name, Description: e.Description}, element: textSkillElement(e.Name, e.Description)}
 }
@@ -125,7 +125,7 @@ func (v *view) permitsAway(sk *skill) bool {
 	case sk.served.entry != nil:
 		return v.mySkills().served[sk]
 	}
-	all := v.resources(v.scope)
+	all := v.resources(v.tenant)
 	barred := func(s resources.Owned) bool { return all.BarURI(s.Of, sk.served.names) != nil }
 	return v.skillRights.Permit(sk.served.names) && !slices.ContainsFunc(all.Shelves, barred)
 }
@@ -148,7 +148,7 @@ func (v *view) withServed() *skillView {
 	if mine, ok := kept.all.Load(key); ok {
 		return mine.(*skillView)
 	}
-	all := v.resources(v.scope)
+	all := v.resources(v.tenant)
 	mine := &skillView{served: make(map[*skill]bool)}
 	hosts := 0
 	for _, sk := range v.skills.list {

@@ -15,7 +15,7 @@ func (m *Manager) known() (k rules.Known) {
 		k = m.system.known()
 	} else {
 		for kind := range metaKinds {
-			k.Tools = append(k.Tools, rules.Tool{Name: kind.name()})
+			k.Tools = append(k.Tools, rules.Subject{Name: kind.name()})
 		}
 	}
 	m.mu.Lock()
@@ -25,10 +25,10 @@ func (m *Manager) known() (k rules.Known) {
 		if src.server == nil {
 			defs = src.defs
 		} else if src.isUnlisted() {
-			k.Missing = append(k.Missing, rules.Tool{Name: src.claim.Start(), Server: src.name})
+			k.Missing = append(k.Missing, rules.Subject{Name: src.claim.Start(), Server: src.name})
 		}
 		for _, d := range defs {
-			k.Tools = append(k.Tools, d.names())
+			k.Tools = append(k.Tools, d.subject())
 		}
 		for _, o := range src.resources {
 			k.Tools = append(k.Tools, o.Entry.Names)
@@ -49,28 +49,28 @@ func (m *Manager) allListed() bool {
 
 // connecting returns what patterns see of the tool with that registered name, if it
 // would belong to a server that is still connecting.
-func (m *Manager) connecting(tool string) (rules.Tool, bool) {
+func (m *Manager) connecting(tool string) (rules.Subject, bool) {
 	for _, src := range m.connectingSources() {
 		if own, ok := src.claim.Own(tool); ok {
-			return rules.Tool{Name: tool, Server: src.name, Own: own}, true
+			return rules.Subject{Name: tool, Server: src.name, Own: own}, true
 		}
 	}
-	return rules.Tool{}, false
+	return rules.Subject{}, false
 }
 
 // unlistedServerOf returns the owner of the server to which the unknown tool with that registered
 // name would belong, if it is not connecting and has never listed its tools, or nil; and
 // what patterns see of the tool.
-func (m *Manager) unlistedServerOf(tool string) (*owner, rules.Tool) {
+func (m *Manager) unlistedServerOf(tool string) (*owner, rules.Subject) {
 	for _, src := range m.unlistedSources() {
 		if own, ok := src.claim.Own(tool); ok && src.server.Status().State != upstream.Connecting {
-			return m.owner, rules.Tool{Name: tool, Server: src.name, Own: own}
+			return m.owner, rules.Subject{Name: tool, Server: src.name, Own: own}
 		}
 	}
 	if m.system != nil {
 		return m.system.unlistedServerOf(tool)
 	}
-	return nil, rules.Tool{}
+	return nil, rules.Subject{}
 }
 
 // unlistedSources returns the servers that were started and have never listed their tools,
@@ -130,15 +130,15 @@ func (m *Manager) serverOf(of *owner, name string) (*Manager, *source) {
 	return m, nil
 }
 
-func (m *Manager) server(of *owner, name string) (*upstream.Server, rules.Tool) {
+func (m *Manager) server(of *owner, name string) (*upstream.Server, rules.Subject) {
 	_, src := m.serverOf(of, name)
 	if src == nil {
-		return nil, rules.Tool{}
+		return nil, rules.Subject{}
 	}
 	return src.server, src.subjectOf("")
 }
 
-func (m *Manager) permits(of *owner, t rules.Tool) bool {
+func (m *Manager) permits(of *owner, t rules.Subject) bool {
 	_, src := m.serverOf(of, t.Server)
 	return src == nil || permitsOwn(src.cfg.Tools, t)
 }

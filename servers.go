@@ -22,7 +22,7 @@ func (m *Manager) tellChanges(problems []error) {
 			if change.Name != "" {
 				e.Tools = []string{change.Name}
 			}
-			m.tellDetached(m.life, e)
+			m.emitDetached(m.life, e)
 		}
 	}
 }
@@ -73,15 +73,15 @@ func (m *Manager) followStatus(src *source) {
 			args = append(args, "retry", st.Retry)
 		}
 		m.opts.Logger.Log(ctx, level, "mcphybrid: a server is "+string(st.State), args...)
-		m.tellDetached(ctx, e)
+		m.emitDetached(ctx, e)
 	})
 }
 
 // tellDetached tells the host of an event. Nobody waits for its code once ctx has ended:
 // the code may have closed the Manager or removed the server.
-func (m *Manager) tellDetached(ctx context.Context, e Event) {
+func (m *Manager) emitDetached(ctx context.Context, e Event) {
 	_, _ = hostcode.Detached(ctx, "Options.OnEvent", func() (struct{}, error) {
-		m.tell(e)
+		m.emit(e)
 		return struct{}{}, nil
 	})
 }
@@ -101,7 +101,7 @@ func (m *Manager) Servers() []ServerStatus {
 	m.usageMu.Lock()
 	defer m.usageMu.Unlock()
 	for i := range list {
-		if u := m.usage[list[i].Name]; u != nil {
+		if u := m.serverUsage[list[i].Name]; u != nil {
 			list[i].Usage = *u
 		}
 	}
@@ -153,7 +153,7 @@ func (m *Manager) figures(v *view) map[string]snapshot.Figures {
 	}
 	m.usageMu.Lock()
 	defer m.usageMu.Unlock()
-	for name, u := range m.usage {
+	for name, u := range m.serverUsage {
 		f := of[name]
 		f.Usage = snapshot.Usage(*u)
 		of[name] = f
@@ -176,7 +176,7 @@ func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
 	c := m.cur.Load()
 	wanted := make(map[string]bool)
 	for _, t := range c.tools {
-		if t.def.names().MatchesAny(patterns) {
+		if t.def.subject().MatchesAny(patterns) {
 			wanted[t.def.Server] = true
 		}
 	}

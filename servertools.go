@@ -38,8 +38,8 @@ type serverTools struct {
 	number  int            // of the prefix of its names; no other server with tools in a list has it
 	indexOf map[string]int // index in tools, by registered name
 
-	once    sync.Once
-	subject string // set by once: see about
+	once  sync.Once
+	topic string // set by once: see about
 }
 
 // setTools sets the tools.
@@ -69,13 +69,13 @@ func (s *serverTools) isSpecial() bool { return s.declares || s.alwaysLoaded || 
 // about returns what the tools are about, of which there must be one.
 func (s *serverTools) about() string {
 	s.once.Do(func() {
-		subject := search.Subject{Server: s.server}
+		subject := search.Topic{Server: s.server}
 		for _, t := range s.tools {
 			subject.Add(t.def.Own)
 		}
-		s.subject = subject.String()
+		s.topic = subject.String()
 	})
-	return s.subject
+	return s.topic
 }
 
 // A toolList is one version of the list of tools. It never changes, and the zero value is

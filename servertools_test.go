@@ -158,7 +158,7 @@ func TestPatternsOfServersAreBounded(t *testing.T) {
 		for _, list := range g.matched {
 			kept += len(list)
 		}
-		assert.Equal(t, kept, g.kept)
+		assert.Equal(t, kept, g.cached)
 		assert.LessOrEqual(t, kept, maxMatchedTimes*1000)
 	}
 }

@@ -24,7 +24,7 @@ const maxLabel = 200
 // what the model was shown. Its methods may be called concurrently. A method that
 // only reads never waits for a registry or a server.
 type Session struct {
-	scope      *scope         // shared with other sessions
+	tenant     *tenant        // shared with other sessions
 	rights     rules.Rights   // fixed at creation
 	asked      *wishes        // fixed at creation
 	disclosure atomic.Int32   // the Disclosure; Automatic until the first Turn
@@ -37,8 +37,8 @@ type Session struct {
 	active      []*BridgeTool           // in activation order; replaced, never changed
 	unavailable []*BridgeTool           // of a saved state: active, but now not to be had here; replaced, never changed
 	overflow    map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
-	used        map[string]lastUse      // by registered name of active tools and those that are unavailable
-	turn        int
+	lastUsed    map[string]lastUse      // by registered name of active tools and those that are unavailable
+	userTurn    int
 
 	// shown is what the model was given. It is appended to, and nothing in it changes, with
 	// these exceptions. Compact drops it, and so does the first Turn if the conversation
@@ -55,13 +55,13 @@ type Session struct {
 	full        bool          // a tool had no room since the last Compact
 	closed      bool
 	number      int // given by the recorder; 0 if it has none yet, negative for a default session
-	kept        keptTools
+	restored    restoredTools
 	activations int // number of activations so far
 	pages       pages
 	links       *resources.Links // to which results linked; nil if none did
 	subscribed  map[*resourceSubscription]struct{}
 	refused     *saved.Refusal // or nil; replaced, never changed
-	turns       *turns         // nil before the first Turn
+	transcript  *transcript    // nil before the first Turn
 	usage       sessionUsage
 	ledger      *ledger // nil before the first CountUsage
 	intent      string
@@ -142,7 +142,7 @@ func (s *Session) NewChild(opts *SessionOptions) *Session {
 		o = *opts
 	}
 	o.Label, o.Hooks = cmp.Or(o.Label, s.asked.label), o.Hooks.Or(s.caller.Hooks())
-	return s.scope.newSession(s.rights, s.skills, s.intentNow(), &o)
+	return s.tenant.newSession(s.rights, s.skills, s.intentNow(), &o)
 }
 
 func (s *Session) intentNow() string {
@@ -151,7 +151,7 @@ func (s *Session) intentNow() string {
 	return s.intent
 }
 
-func (sc *scope) newSession(inherited, skills rules.Rights, intent string, opts *SessionOptions) *Session {
+func (sc *tenant) newSession(inherited, skills rules.Rights, intent string, opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
@@ -161,7 +161,7 @@ func (sc *scope) newSession(inherited, skills rules.Rights, intent string, opts 
 	if len(inherited) == 0 {
 		inherited = inherited.And(sc.metaAccess).And(sc.user.access)
 	}
-	s := &Session{scope: sc, rights: inherited.And(rules.Access(o.Access)), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), asked: &noWishes, skills: skills.And(rules.Access(o.Skills))}
+	s := &Session{tenant: sc, rights: inherited.And(rules.Access(o.Access)), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), asked: &noWishes, skills: skills.And(rules.Access(o.Skills))}
 	if o.Disclosure != Automatic || o.Client || o.Label != "" || o.AllowedCallers != nil {
 		s.asked = &wishes{o.Disclosure, o.Client, text.Line(o.Label, maxLabel), slices.Clone(o.AllowedCallers)}
 	}
@@ -205,14 +205,14 @@ func (s *Session) Close() {
 			stops = append(stops, sub.stop)
 		}
 	}
-	s.closed, s.active, s.unavailable, s.overflow, s.used, s.shown, s.prefix, s.turns = true, nil, nil, nil, nil, nil, nil, nil
-	s.knownNames, s.kept, s.links, s.subscribed, s.pages, s.refused = nil, nil, nil, nil, pages{}, nil
+	s.closed, s.active, s.unavailable, s.overflow, s.lastUsed, s.shown, s.prefix, s.transcript = true, nil, nil, nil, nil, nil, nil, nil
+	s.knownNames, s.restored, s.links, s.subscribed, s.pages, s.refused = nil, nil, nil, nil, pages{}, nil
 	s.mu.Unlock()
 	for _, stop := range stops {
 		stop()
 	}
 	s.caller.End()
-	s.scope.manager.closed(s)
+	s.tenant.manager.closed(s)
 }
 
 // Problems returns an error for each entry that matches no tool in the session's
@@ -223,7 +223,7 @@ func (s *Session) Problems() (idle []error) {
 	if len(s.rights) == 0 {
 		return nil
 	}
-	k := s.scope.manager.known()
+	k := s.tenant.manager.known()
 	for _, a := range s.rights {
 		idle = append(idle, a.Idle(k, "Access")...)
 	}

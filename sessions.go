@@ -10,7 +10,7 @@ func (m *Manager) Default() *Session { return m.def }
 // session that has a registry when the conversation is over; other sessions need
 // no Close. After [Manager.Close] the session is empty.
 func (m *Manager) NewSession(opts *SessionOptions) *Session {
-	return m.scope.newSession(nil, nil, "", opts)
+	return m.tenant.newSession(nil, nil, "", opts)
 }
 
 // began keeps the registry of s, if it has one, up to date from now on.

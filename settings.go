@@ -20,7 +20,7 @@ func (m *Manager) SetRules(rules []Rule) error {
 		err = errors.New("nil is no list of rules: an empty list is one without rules")
 	}
 	if err == nil {
-		err = m.change(func() error {
+		err = m.publishChange(func() error {
 			p := *m.policy.Load()
 			p.rules, p.invalid = set, nil
 			m.policy.Store(&p)
@@ -63,10 +63,10 @@ func (m *Manager) SetSkills(skills []Skill) error {
 // differently and miss the provider's cache. Call it seldom, for example once a
 // day.
 func (m *Manager) Reorder() error {
-	if m.uses == nil {
+	if m.usageRecord == nil {
 		return nil
 	}
-	err := m.uses.Save(time.Now())
+	err := m.usageRecord.Save(time.Now())
 	if err == nil {
 		err = m.takeOrder()
 	}
@@ -75,13 +75,13 @@ func (m *Manager) Reorder() error {
 
 // takeOrder sets the current order of use in the policy.
 func (m *Manager) takeOrder() error {
-	order := m.uses.Order(time.Now())
-	return m.change(func() error {
+	order := m.usageRecord.Order(time.Now())
+	return m.publishChange(func() error {
 		p := *m.policy.Load()
-		if maps.Equal(p.used, order) {
+		if maps.Equal(p.popularity, order) {
 			return errNoChange
 		}
-		p.used = order
+		p.popularity = order
 		m.policy.Store(&p)
 		return nil
 	})

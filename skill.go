@@ -164,7 +164,7 @@ func (s *skillShelf) close() {
 }
 
 // newSkillSet returns the set of list, with the version after the current one.
-func (s *scope) newSkillSet(list []Skill) *skillSet {
+func (s *tenant) newSkillSet(list []Skill) *skillSet {
 	set := &skillSet{
 		version: s.skills.cur.Load().version + 1, byName: make(map[string]*skill, len(list)),
 		maxInline: s.opts.SkillListing.Max, maxTokens: s.opts.SkillListing.MaxTokens,
@@ -191,7 +191,7 @@ func (s *scope) newSkillSet(list []Skill) *skillSet {
 }
 
 // loadSkill returns the function that loads the text of sk.
-func (s *scope) loadSkill(sk *skill) func(context.Context) (string, error) {
+func (s *tenant) loadSkill(sk *skill) func(context.Context) (string, error) {
 	return func(ctx context.Context) (text string, err error) {
 		if sk.Load == nil {
 			return strings.ToValidUTF8(sk.Body, "\ufffd"), nil

@@ -26,7 +26,7 @@ func (m *Manager) Snapshot(session int) (snapshot.Manager, error) {
 		return nil, prefixed(err, "")
 	}
 	s.Session = s.double()
-	managers := slices.Compact([]*Manager{m, s.scope.manager.(*Manager)})
+	managers := slices.Compact([]*Manager{m, s.tenant.manager.(*Manager)})
 	return &snapshotOf{m: m, session: s, eraser: m.eraser(), managers: managers, ended: m.life.Err() != nil}, nil
 }
 
@@ -45,15 +45,15 @@ func (s *Session) double() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Session{
-		scope: s.scope, rights: s.rights, asked: s.asked, seen: s.seen, active: s.active, unavailable: s.unavailable, overflow: s.overflow, full: s.full,
-		used: maps.Clone(s.used), turn: s.turn, shown: slices.Clip(s.shown), knownNames: s.knownNames, shownAs: s.shownAs, metas: s.metas, kept: s.kept, activations: s.activations,
+		tenant: s.tenant, rights: s.rights, asked: s.asked, seen: s.seen, active: s.active, unavailable: s.unavailable, overflow: s.overflow, full: s.full,
+		lastUsed: maps.Clone(s.lastUsed), userTurn: s.userTurn, shown: slices.Clip(s.shown), knownNames: s.knownNames, shownAs: s.shownAs, metas: s.metas, restored: s.restored, activations: s.activations,
 		usage: s.usage, ledger: s.ledger.double(), intent: s.intent, closed: s.closed, skills: s.skills,
 	}
 	d.pages.offered, d.links = s.pages.offered, s.links
 	d.disclosure.Store(s.disclosure.Load())
-	if s.turns != nil {
-		turns := *s.turns
-		d.turns = &turns
+	if s.transcript != nil {
+		turns := *s.transcript
+		d.transcript = &turns
 	}
 	return d
 }
@@ -199,7 +199,7 @@ func (s *snapshotOf) tool(name string, d *definition) snapshot.Tool {
 
 func (s *snapshotOf) bridgeTool(t *BridgeTool) snapshot.Tool {
 	shown := s.tool(t.name, t.def)
-	shown.User, shown.Tokens, shown.Used = s.Text(t.owner.user), s.m.toolTokens(t), s.session.used[t.name].turn
+	shown.User, shown.Tokens, shown.Used = s.Text(t.owner.user), s.m.toolTokens(t), s.session.lastUsed[t.name].turn
 	return shown
 }
 
@@ -283,13 +283,13 @@ func (s *snapshotOf) Events() (list []snapshot.Event) {
 }
 
 func (s *snapshotOf) Session() snapshot.Session {
-	return s.sessionOf(s.session, newWeigher(s.m.scope))
+	return s.sessionOf(s.session, newStatsCounter(s.m.tenant))
 }
 
 func (s *snapshotOf) Sessions(from, to int) (list []snapshot.Session, total int) {
 	all := append([]liveSession{{Session: s.m.def}}, s.m.newest()...)
 	to = max(min(to, len(all)), 0)
-	w := newWeigher(s.m.scope)
+	w := newStatsCounter(s.m.tenant)
 	for _, live := range all[max(min(from, to), 0):to] {
 		live.Session = live.double()
 		list = append(list, s.sessionOf(live, w))
@@ -298,12 +298,12 @@ func (s *snapshotOf) Sessions(from, to int) (list []snapshot.Session, total int)
 }
 
 // sessionOf describes a copy of a session.
-func (s *snapshotOf) sessionOf(of liveSession, w *weigher) snapshot.Session {
+func (s *snapshotOf) sessionOf(of liveSession, w *statsCounter) snapshot.Session {
 	snap := snapshot.Session{
-		Number: of.number, Began: of.began, Label: s.Text(of.asked.label), User: s.Text(of.scope.user.id), Intent: s.Text(of.intent), Turn: of.turn,
+		Number: of.number, Began: of.began, Label: s.Text(of.asked.label), User: s.Text(of.tenant.user.id), Intent: s.Text(of.intent), Turn: of.userTurn,
 		Disclosure: of.Disclosure().String(), Stats: statsFor(w.stats(of.Session)),
 	}
-	if told := of.told(); told.begun {
+	if told := of.transcriptCopy(); told.begun {
 		snap.Why = told.why.String()
 	}
 	if of.ledger != nil {

@@ -405,12 +405,12 @@ func TestDebugEvents(t *testing.T) {
 		assert.Equal(t, e.Session.asked.label, e.Label)
 	}
 
-	mgr.Default().tell(Event{Kind: EventFull, Tools: make([]string, 29)})
+	mgr.Default().emit(Event{Kind: EventFull, Tools: make([]string, 29)})
 	assert.Len(t, inSessions(look(t, mgr, 0))[0].Tools, maxEventTools)
 	assert.Equal(t, 29-maxEventTools, inSessions(look(t, mgr, 0))[0].More)
 	for range 2 * maxEvents {
 		call(mgr.Default(), "mcp_a__tool_001")
-		mgr.tell(Event{Kind: EventServer, Server: "a", State: StateReady})
+		mgr.emit(Event{Kind: EventServer, Server: "a", State: StateReady})
 	}
 	assert.Len(t, look(t, mgr, 0).Events(), 2*maxEvents, "servers that come and go push out no calls")
 	events = inSessions(look(t, mgr, 0))

@@ -31,12 +31,12 @@ type source struct {
 	live     bool      // the server has listed its tools in this run
 	listedAt time.Time // when the server last listed its tools; zero if never
 
-	listed     []*definition           // the tools that the server listed; nil before its first list
-	resources  []*resources.Definition // what it listed besides tools
-	instructed string                  // the instructions that it gave
-	kept       audience                // whom a cache may give these, but for the instructions
-	changing   bool                    // the credentials come from a login or from the host
-	bytes      int                     // of the definitions that it listed
+	listed          []*definition           // the tools that the server listed; nil before its first list
+	resources       []*resources.Definition // what it listed besides tools
+	rawInstructions string                  // the instructions that it gave
+	audience        audience                // whom a cache may give these, but for the instructions
+	changing        bool                    // the credentials come from a login or from the host
+	bytes           int                     // of the definitions that it listed
 
 	// What catalogs take of these.
 	defs         []*definition      // the tools that are not in quarantine; without a connection, all tools
@@ -67,17 +67,17 @@ func (m *Manager) sourceNamed(name string) *source { return m.named[name] }
 func (m *Manager) putSource(src *source) {
 	i := slices.Index(m.sources, src)
 	if i < 0 {
-		m.sources, m.tools = append(m.sources, src), append(m.tools, m.newServerTools(src, nil))
+		m.sources, m.perServer = append(m.sources, src), append(m.perServer, m.newServerTools(src, nil))
 		if m.named[src.name] == nil {
 			m.named[src.name] = src
 		}
 		return
 	}
-	if now := m.newServerTools(src, m.tools[i]); now != m.tools[i] {
+	if now := m.newServerTools(src, m.perServer[i]); now != m.perServer[i] {
 		if m.toolsShared {
-			m.tools, m.toolsShared = slices.Clone(m.tools), false
+			m.perServer, m.toolsShared = slices.Clone(m.perServer), false
 		}
-		m.tools[i] = now
+		m.perServer[i] = now
 	}
 }
 
@@ -87,7 +87,7 @@ func (m *Manager) dropSource(src *source) bool {
 	if i < 0 {
 		return false
 	}
-	m.sources, m.tools = slices.Delete(m.sources, i, i+1), slices.Delete(slices.Clone(m.tools), i, i+1)
+	m.sources, m.perServer = slices.Delete(m.sources, i, i+1), slices.Delete(slices.Clone(m.perServer), i, i+1)
 	m.bytes -= src.bytes
 	m.cache.Forget(src.name)
 	if m.named[src.name] == src {
@@ -135,12 +135,12 @@ func (m *Manager) newServerTools(src *source, old *serverTools) *serverTools {
 	words := searchedInstructions(s.instructions)
 	var tools []*BridgeTool
 	for _, d := range src.defs {
-		if !rules.Access(m.opts.Access).Permits(d.names()) {
+		if !rules.Access(m.opts.Access).Permits(d.subject()) {
 			continue
 		}
 		t := &BridgeTool{name: d.registered, def: d, owner: m.owner}
 		if words != "" {
-			t.instructed = &instructed{words: words}
+			t.instructionWords = &instructionWords{words: words}
 		}
 		if old != nil {
 			if same := old.tool(t.name); same != nil && same.def == d && old.instructions == s.instructions {

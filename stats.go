@@ -76,7 +76,7 @@ func (s *Session) Stats() Stats {
 	list := s.shownLocked(v)
 	u, l := s.usage, s.ledger.double()
 	s.mu.Unlock()
-	return newWeigher(s.scope).weigh(s, v, list, u, l)
+	return newStatsCounter(s.tenant).weigh(s, v, list, u, l)
 }
 
 // count records a call of t, which is nil if the tool is unknown.
@@ -87,26 +87,26 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 	if t == nil {
 		return
 	}
-	m := s.scope.of(t.owner)
-	if m.uses != nil && !failed {
-		m.uses.Note(t.name, time.Now())
+	m := s.tenant.of(t.owner)
+	if m.usageRecord != nil && !failed {
+		m.usageRecord.Note(t.name, time.Now())
 	}
 	m.usageMu.Lock()
 	defer m.usageMu.Unlock()
-	u := m.usage[t.def.Server]
+	u := m.serverUsage[t.def.Server]
 	if u == nil {
 		if m.cur.Load().tool(t.name) == nil {
 			return // its server was removed meanwhile
 		}
 		u = new(Usage)
-		m.usage[t.def.Server] = u
+		m.serverUsage[t.def.Server] = u
 	}
 	u.count(took, failed)
 }
 
 // countAnswer counts the tokens of a meta tool's answer.
 func (s *Session) countAnswer(text string) {
-	n := s.scope.tokens(text)
+	n := s.tenant.tokens(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.usage.answerTokens += n

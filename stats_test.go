@@ -48,7 +48,7 @@ func TestUsageOfARemovedServer(t *testing.T) {
 	require.True(t, m.RemoveServer("a"))
 	close(release)
 	<-ended // a call that outlives its server is not counted either
-	assert.NotContains(t, m.usage, "a")
+	assert.NotContains(t, m.serverUsage, "a")
 	require.NoError(t, m.AddTools("a", echoTool("run", "")))
 	assert.Zero(t, figuresOf(m)["a"].Usage)
 }

@@ -51,7 +51,7 @@ func TestStress(t *testing.T) {
 				switch random.IntN(7) {
 				case 0:
 					for _, h := range s.Search("chore tool "+name, 5) {
-						assert.True(t, s.rights.Permit(h.Tool.def.names()))
+						assert.True(t, s.rights.Permit(h.Tool.def.subject()))
 					}
 				case 1:
 					_, err := s.Call(context.Background(), SearchToolName, `{"query":"chore 7"}`)

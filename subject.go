@@ -6,11 +6,11 @@ import (
 )
 
 // names returns what patterns see of the tool.
-func (d *definition) names() rules.Tool {
-	return rules.Tool{Name: d.registered, Server: d.Server, Own: d.Own, Wanted: d.wanted}
+func (d *definition) subject() rules.Subject {
+	return rules.Subject{Name: d.registered, Server: d.Server, Own: d.Own, Wanted: d.wanted}
 }
 
 // anyTool returns what patterns see of a tool of which only the server is known.
-func anyTool(c names.Claim) rules.Tool {
-	return rules.Tool{Name: c.Name("any"), Server: c.Server, Own: "any"}
+func anyTool(c names.Claim) rules.Subject {
+	return rules.Subject{Name: c.Name("any"), Server: c.Server, Own: "any"}
 }

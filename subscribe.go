@@ -64,7 +64,7 @@ func (s *Session) SubscribeResource(ctx context.Context, server, uri string, upd
 		for _, uri := range slices.Compact([]string{changed, uri}) {
 			at, err := v.Locate(context.Background(), resources.Resource, from.server, uri, links)
 			if err == nil && at.Of == any(from.of) {
-				hostcode.Logged(s.scope.opts.Logger, "the function of SubscribeResource", func() { updated(uri) })
+				hostcode.Logged(s.tenant.opts.Logger, "the function of SubscribeResource", func() { updated(uri) })
 				return
 			}
 		}

@@ -57,7 +57,7 @@ func (s *Session) mustHide(v *view, name string) bool {
 		return false
 	}
 	_, _, there := v.placeOf(name)
-	return there || v.quarantined(name) != nil || s.rights.And(rules.Access(s.scope.opts.Access)).Denies(name)
+	return there || v.quarantined(name) != nil || s.rights.And(rules.Access(s.tenant.opts.Access)).Denies(name)
 }
 
 // The bounds of an override block.

@@ -12,7 +12,7 @@ import (
 )
 
 // A Turn is what the next request to the model needs of a session. Each request begins
-// with all bytes of the one before, but for the marks of Anthropic's cache: what came since
+// with all bytes of the one before, but for Anthropic's cache breakpoints: what came since
 // is appended to the conversation, and never put into the system prompt or the list of
 // tools, until [Session.Compact].
 type Turn struct {
@@ -143,10 +143,10 @@ func (s *Session) nextRequest(f provider.Format, model string, at int) (Turn, er
 	}
 	if said.first {
 		s.syncRegistry()
-		s.tell(Event{Kind: EventBegin, Disclosure: turn.Disclosure, Why: turn.Why})
+		s.emit(Event{Kind: EventBegin, Disclosure: turn.Disclosure, Why: turn.Why})
 	}
 	if fresh := s.noteWaiting(said); fresh != nil {
-		s.tell(Event{Kind: EventWaiting, Tools: fresh})
+		s.emit(Event{Kind: EventWaiting, Tools: fresh})
 	}
 	return turn, nil
 }
@@ -155,11 +155,11 @@ func (s *Session) nextRequest(f provider.Format, model string, at int) (Turn, er
 func (s *Session) noteWaiting(said telling) (fresh []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turns != said.turns || slices.Equal(s.turns.waiting, said.waiting) { // after Compact nothing waits
+	if s.transcript != said.turns || slices.Equal(s.transcript.waiting, said.waiting) { // after Compact nothing waits
 		return nil
 	}
-	waited := make(map[string]bool, len(s.turns.waiting))
-	for _, name := range s.turns.waiting {
+	waited := make(map[string]bool, len(s.transcript.waiting))
+	for _, name := range s.transcript.waiting {
 		waited[name] = true
 	}
 	for _, name := range said.waiting {
@@ -167,7 +167,7 @@ func (s *Session) noteWaiting(said telling) (fresh []string) {
 			fresh = append(fresh, name)
 		}
 	}
-	s.turns.waiting = slices.Clone(said.waiting) // the host has the other
+	s.transcript.waiting = slices.Clone(said.waiting) // the host has the other
 	return fresh
 }
 
@@ -176,7 +176,7 @@ type telling struct {
 	base, from int // the items of the beginning, and those that were told before
 	prefix     *promptPrefix
 	disclosure Disclosure
-	why        reason
+	why        disclosureReason
 	adds       bool
 	loads      bool
 	first      bool
@@ -184,8 +184,8 @@ type telling struct {
 	inserts    []insert // earlier ones
 	at         int      // where this one is, or appends
 
-	turns     *turns     // of the session, at that time
-	was       []listItem // before a first Turn, as the following
+	turns     *transcript // of the session, at that time
+	was       []listItem  // before a first Turn, as the following
 	wasPrefix *promptPrefix
 	wasFull   bool
 }
@@ -193,10 +193,10 @@ type telling struct {
 // takeTurn begins the conversation if it has not begun, and takes all that the model was
 // not told yet.
 func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem, telling, error) {
-	complete := s.mayBeginBare(form, model) && s.scope.manager.allListed()
+	complete := s.mayBeginBare(form, model) && s.tenant.manager.allListed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first, was, wasPrefix, wasFull := !s.told().begun, s.shown, s.prefix, s.full
+	first, was, wasPrefix, wasFull := !s.transcriptCopy().begun, s.shown, s.prefix, s.full
 	v := s.viewLocked() // the only one: the Manager may be closed at any moment
 	if v.ended {
 		return nil, telling{}, ErrClosed
@@ -207,15 +207,15 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem
 		}
 	}
 	d := s.Disclosure()
-	if err := takes(form, model, d, s.told().adds); err != nil {
+	if err := checkDisclosure(form, model, d, s.transcriptCopy().adds); err != nil {
 		return nil, telling{}, fmt.Errorf("%w: Compact begins anew", err)
 	}
-	if s.turns.loads && !form.Searches() {
+	if s.transcript.loads && !form.Searches() {
 		return nil, telling{}, fmt.Errorf("the format %s has no tool_search, with which the conversation began", form.Format())
 	}
-	s.turns.form = form
+	s.transcript.form = form
 	if at != appends {
-		s.turns.goBack(at)
+		s.transcript.goBack(at)
 	}
 	if !first {
 		s.forgetUntold()
@@ -223,20 +223,20 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem
 	v = s.viewOf(v.partition)
 	list := s.updateShown(v)
 	if first {
-		s.turns.begun, s.turns.base, s.turns.told = true, int32(len(list)), int32(len(list))
+		s.transcript.begun, s.transcript.base, s.transcript.told = true, int32(len(list)), int32(len(list))
 	}
 	said := telling{
-		turns: s.turns, was: was, wasPrefix: wasPrefix, wasFull: wasFull, at: at, inserts: s.turns.inserts,
-		base: int(s.turns.base), from: min(int(s.turns.told), len(list)), prefix: s.prefix, disclosure: d, why: s.turns.why,
-		adds: s.turns.adds, loads: s.turns.loads, first: first,
+		turns: s.transcript, was: was, wasPrefix: wasPrefix, wasFull: wasFull, at: at, inserts: s.transcript.inserts,
+		base: int(s.transcript.base), from: min(int(s.transcript.told), len(list)), prefix: s.prefix, disclosure: d, why: s.transcript.why,
+		adds: s.transcript.adds, loads: s.transcript.loads, first: first,
 	}
 	if said.prefix != nil && len(said.prefix.items) > said.base { // only in a forged state
 		said.prefix = nil
 	}
-	if s.turns.told = int32(len(list)); at != appends && said.from < len(list) {
-		s.turns.inserts = append(slices.Clip(s.turns.inserts), insert{s.turns.told, int32(at)})
+	if s.transcript.told = int32(len(list)); at != appends && said.from < len(list) {
+		s.transcript.inserts = append(slices.Clip(s.transcript.inserts), insert{s.transcript.told, int32(at)})
 	}
-	if s.turns.fixed(d) && !(s.metas[metaSearch] && s.metas[metaCall]) {
+	if s.transcript.fixed(d) && !(s.metas[metaSearch] && s.metas[metaCall]) {
 		said.waiting = v.missing(list)
 	}
 	return list, said, nil

@@ -230,9 +230,9 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: user %.100q: %w", id, err)
 	}
-	u := &Manager{system: m, scope: &scope{
+	u := &Manager{system: m, tenant: &tenant{
 		opts: m.opts, handler: m.handler, indexer: m.indexer, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, parts: m.parts, validators: m.validators, recorder: m.recorder,
-		below: m.scope, owner: &owner{id}, user: user{id: id, access: rules.Access(o.Access.Clone()), most: make(map[*owner]int)},
+		below: m.tenant, owner: &owner{id}, user: user{id: id, access: rules.Access(o.Access.Clone()), most: make(map[*owner]int)},
 	}}
 	results := u.limitResults(m.owner, o.SystemResults, defaultSystemResults) + u.limitResults(u.owner, o.UserResults, defaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)

@@ -60,8 +60,8 @@ func TestSpecD3Scopes(t *testing.T) {
 	require.NoError(t, m.AddTools("sys", errands("system", 30)...))
 	a := newUser(t, m, "a", nil, errands("alice", 30)...)
 	b := newUser(t, m, "b", nil, errands("bob", 30)...)
-	assert.Equal(t, "a", a.NewSession(nil).scope.user.id)
-	assert.Empty(t, m.Default().scope.user.id)
+	assert.Equal(t, "a", a.NewSession(nil).tenant.user.id)
+	assert.Empty(t, m.Default().tenant.user.id)
 
 	whose := func(hits []Hit) (list []string) {
 		for _, h := range hits {
@@ -70,7 +70,7 @@ func TestSpecD3Scopes(t *testing.T) {
 		return list
 	}
 	for _, u := range []*Manager{a, b} {
-		own := u.Default().scope.user.id
+		own := u.Default().tenant.user.id
 		assert.Equal(t, []string{own, "s", own, "s", own, "s", own, own}, whose(u.Search("errand", 0)))
 		assert.Equal(t, []string{own, "s", own}, whose(u.Search("errand", 3)))
 		assert.Len(t, u.Search("errand", 20), 8)

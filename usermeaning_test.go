@@ -130,7 +130,7 @@ func TestUsersFindNothingForeign(t *testing.T) {
 				ofUser++
 			case m.owner:
 			default:
-				t.Fatalf("user %s finds %q", u.Default().scope.user.id, h.Tool.Description())
+				t.Fatalf("user %s finds %q", u.Default().tenant.user.id, h.Tool.Description())
 			}
 		}
 	}

@@ -329,7 +329,7 @@ func TestUsersHammer(t *testing.T) {
 	assert.Empty(t, m.users)
 	assert.NoError(t, check(m))
 	calls := 0
-	for _, u := range m.usage {
+	for _, u := range m.serverUsage {
 		calls += u.Calls
 	}
 	assert.Equal(t, 8*25*2*5, calls, "of the system's tools")

@@ -10,9 +10,9 @@ func (m *Manager) embed() {
 	}
 }
 
-// listedNames returns the own names of the tools that servers have listed since they
+// ownNames returns the own names of the tools that servers have listed since they
 // were connected, by server. A server that the host removed has none.
-func (m *Manager) listedNames() map[string][]string {
+func (m *Manager) ownNames() map[string][]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := make(map[string][]string)

@@ -12,15 +12,15 @@ import (
 // active.
 type view struct {
 	*partition
-	scope       *scope
+	tenant      *tenant
 	disclosure  Disclosure
 	client      bool
 	overflow    map[*BridgeTool]bool // inline by the partition; deferred here, since the list has no room
 	inline      []*BridgeTool        // those of the partition that are not in overflow
 	active      []*BridgeTool        // searchable; must not be changed
 	activations int                  // number of activations so far
-	kept        keptTools
-	bridges     bool    // some tools are called by CallToolName
+	restored    restoredTools
+	viaCallTool bool    // some tools are called by CallToolName
 	begun       bool    // there was a Turn
 	fixed       bool    // the model can get no more tools
 	bare        bool    // it has no tool that finds or calls others
@@ -44,12 +44,12 @@ func (s *Session) view() *view {
 
 func (s *Session) viewLocked() *view {
 	if s.closed {
-		return &view{partition: endedPartition, scope: s.scope, skills: noSkills}
+		return &view{partition: endedPartition, tenant: s.tenant, skills: noSkills}
 	}
 	now := s.seen.Value()
-	if !s.scope.current(now) || now.intent != s.intent {
-		if now = s.scope.partition(s.rights, s.intent, s.carryOver); now.ended {
-			return &view{partition: endedPartition, scope: s.scope, skills: noSkills}
+	if !s.tenant.current(now) || now.intent != s.intent {
+		if now = s.tenant.partition(s.rights, s.intent, s.carryOver); now.ended {
+			return &view{partition: endedPartition, tenant: s.tenant, skills: noSkills}
 		}
 		s.settle(now)
 		s.seen = weak.Make(now)
@@ -124,7 +124,7 @@ func (v *view) each() iter.Seq2[*BridgeTool, standing] {
 // searchMode reports whether the session has tools to search for, active ones
 // included, and may search.
 func (v *view) searchMode() bool {
-	return v.searchable+len(v.overflow) > 0 && mayUse(v.rights, SearchToolName)
+	return v.searchableCount+len(v.overflow) > 0 && mayUse(v.rights, SearchToolName)
 }
 
 // seenBy returns may for the standing that tools have here.
@@ -149,7 +149,7 @@ func (s *Session) settle(now *partition) {
 		case isAway[t] && (there == nil || st == inline):
 			away = append(away, t)
 		case there == nil || there.def != t.def && !isAway[t]:
-		case !s.admits(left, there):
+		case !s.tryAdd(left, there):
 			s.full = true
 		case st != inline:
 			active = append(active, there)
@@ -157,7 +157,7 @@ func (s *Session) settle(now *partition) {
 	}
 	s.active, s.unavailable, s.overflow = active, away, nil
 	s.forgetUnused()
-	fixed := s.told().fixed(s.Disclosure())
+	fixed := s.transcriptCopy().fixed(s.Disclosure())
 	if s.shown == nil && len(active) == 0 && !fixed {
 		return // now makes room for its inline tools
 	}
@@ -168,7 +168,7 @@ func (s *Session) settle(now *partition) {
 		}
 	}
 	for _, t := range now.inlineTools {
-		fits := s.admits(left, t)
+		fits := s.tryAdd(left, t)
 		if fits && (!fixed || listed[t.name]) {
 			continue
 		}
@@ -183,10 +183,10 @@ func (s *Session) settle(now *partition) {
 // viewOf returns the session as it is with a partition for which it was settled. The
 // caller holds mu.
 func (s *Session) viewOf(now *partition) *view {
-	d, told := s.Disclosure(), s.told()
+	d, told := s.Disclosure(), s.transcriptCopy()
 	return &view{
-		partition: now, scope: s.scope, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inlineTools, s.overflow),
-		active: s.active, activations: s.activations, kept: s.kept, bridges: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
-		skills: s.scope.skillsOf(now), skillRights: s.skills,
+		partition: now, tenant: s.tenant, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inlineTools, s.overflow),
+		active: s.active, activations: s.activations, restored: s.restored, viaCallTool: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
+		skills: s.tenant.skillsOf(now), skillRights: s.skills,
 	}
 }

@@ -48,7 +48,7 @@ func (m *Manager) newest() (list []liveSession) {
 		s.mu.Lock()
 		closed := s.closed
 		s.mu.Unlock()
-		if !closed && (m.system == nil || s.scope == m.scope) {
+		if !closed && (m.system == nil || s.tenant == m.tenant) {
 			list = append(list, liveSession{s, was.Number, was.Began})
 		}
 	}
@@ -86,7 +86,7 @@ func (m *Manager) sample() (s snapshot.Sample) {
 		newest = []liveSession{{Session: m.def}}
 	}
 	s.At = time.Now()
-	w := newWeigher(m.scope)
+	w := newStatsCounter(m.tenant)
 	for _, session := range newest[:min(len(newest), maxSampled)] {
 		tokens := w.stats(session.double()).Tokens
 		s.All += tokens.All

@@ -9,10 +9,10 @@ import (
 
 // tokens counts the tokens of a text. It calls the host's code: the caller holds no
 // lock.
-func (s *scope) tokens(text string) int { return s.opts.Tokens.CountTokens(text) }
+func (s *tenant) tokens(text string) int { return s.opts.Tokens.CountTokens(text) }
 
 // toolTokens returns the tokens of the definition of t. It calls no code of the host.
-func (s *scope) toolTokens(t *BridgeTool) int {
+func (s *tenant) toolTokens(t *BridgeTool) int {
 	if n := t.tokens.Load(); n > 0 {
 		return int(n)
 	}
@@ -23,7 +23,7 @@ func (s *scope) toolTokens(t *BridgeTool) int {
 
 // lineTokens returns the tokens of the line of t in the sections. It calls no code of
 // the host.
-func (s *scope) lineTokens(t *BridgeTool, form lineForm) int {
+func (s *tenant) lineTokens(t *BridgeTool, form lineForm) int {
 	return s.weightOf(t, textLine(t, form, s.opts.Prompt.MaxDescription), func(w *weights) int { return w.lines[form] })
 }
 
@@ -34,7 +34,7 @@ func (c hostTokens) CountTokens(text string) int { return c.Count(text) }
 
 // weigh counts the tokens of definitions, each once. The caller holds no lock, and
 // has not published the definitions.
-func (s *scope) weigh(ctx context.Context, defs []*definition) error {
+func (s *tenant) weigh(ctx context.Context, defs []*definition) error {
 	if _, ok := s.opts.Tokens.(hostTokens); !ok {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (s *scope) weigh(ctx context.Context, defs []*definition) error {
 }
 
 // weights counts the tokens of a definition.
-func (s *scope) weights(d *definition) *weights {
+func (s *tenant) weights(d *definition) *weights {
 	t := &BridgeTool{name: d.registered, def: d}
 	if t.name == "" { // AddTools names it later
 		t.name = names.Alone(d.Server, "").Name(d.Own)
@@ -76,7 +76,7 @@ func (s *scope) weights(d *definition) *weights {
 // weightOf returns what of counts of the definition of t. For a name that is not the
 // one that was counted with, it estimates the difference, and for a definition that
 // was not counted, all of text.
-func (s *scope) weightOf(t *BridgeTool, text string, of func(*weights) int) int {
+func (s *tenant) weightOf(t *BridgeTool, text string, of func(*weights) int) int {
 	var estimate quarterBytes
 	w := t.def.weights
 	if w == nil {

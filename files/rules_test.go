@@ -89,18 +89,18 @@ func TestSpecE5ExampleRules(t *testing.T) {
 	require.NoError(t, err)
 	tests := []struct {
 		intent string
-		tool   rules.Tool
+		tool   rules.Subject
 		want   string // the actions of the rules that apply, by descending priority
 	}{
-		{"", rules.Tool{Name: "mcp_files__delete_file", Own: "delete_file"}, "exclude"},
-		{"", rules.Tool{Name: "mcp_db__user_purge", Own: "user_purge"}, "exclude"},
-		{"", rules.Tool{Name: "mcp_db__ResetDatabase", Own: "ResetDatabase"}, "exclude"},
-		{"", rules.Tool{Name: "mcp_files__read_file", Own: "read_file"}, ""},
-		{"manage_releases", rules.Tool{Name: "mcp_files__read_file", Own: "read_file"}, "include"},
-		{"manage_releases", rules.Tool{Name: "mcp_github__create_release", Own: "create_release"}, "include"},
-		{"manage_releases", rules.Tool{Name: "mcp_github__delete_repo", Own: "delete_repo"}, "exclude include"},
-		{"manage_issues", rules.Tool{Name: "mcp_github__create_release", Own: "create_release"}, ""},
-		{"manage_issues", rules.Tool{Name: "mcp_metrics__list", Own: "list"}, "summarize"},
+		{"", rules.Subject{Name: "mcp_files__delete_file", Own: "delete_file"}, "exclude"},
+		{"", rules.Subject{Name: "mcp_db__user_purge", Own: "user_purge"}, "exclude"},
+		{"", rules.Subject{Name: "mcp_db__ResetDatabase", Own: "ResetDatabase"}, "exclude"},
+		{"", rules.Subject{Name: "mcp_files__read_file", Own: "read_file"}, ""},
+		{"manage_releases", rules.Subject{Name: "mcp_files__read_file", Own: "read_file"}, "include"},
+		{"manage_releases", rules.Subject{Name: "mcp_github__create_release", Own: "create_release"}, "include"},
+		{"manage_releases", rules.Subject{Name: "mcp_github__delete_repo", Own: "delete_repo"}, "exclude include"},
+		{"manage_issues", rules.Subject{Name: "mcp_github__create_release", Own: "create_release"}, ""},
+		{"manage_issues", rules.Subject{Name: "mcp_metrics__list", Own: "list"}, "summarize"},
 	}
 	for _, test := range tests {
 		applies := s.Applying(test.intent)

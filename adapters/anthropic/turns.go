@@ -129,7 +129,7 @@ func (t *turns) prepare() error {
 		}
 		sections.CacheControl = anthropic.NewBetaCacheControlEphemeralParam()
 		t.params.CacheControl = anthropic.NewBetaCacheControlEphemeralParam()
-		if err := t.markBefore(turn); err != nil {
+		if err := t.breakAtBefore(turn); err != nil {
 			return err
 		}
 	}
@@ -157,8 +157,8 @@ type marked struct {
 	was anthropic.BetaMessageParam
 }
 
-// markBefore puts the mark that a Turn has where the request before ended, if that is far back.
-func (t *turns) markBefore(turn mcphybrid.Turn) error {
+// breakAtBefore puts the mark that a Turn has where the request before ended, if that is far back.
+func (t *turns) breakAtBefore(turn mcphybrid.Turn) error {
 	messages := t.params.Messages
 	at := len(messages) - 1
 	for at >= 0 && messages[at].Role != anthropic.BetaMessageParamRoleAssistant {

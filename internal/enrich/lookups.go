@@ -41,7 +41,7 @@ const (
 
 // A Tool may have hints. Equal ones are the same tool.
 type Tool interface {
-	Name() string               // for logs and errors
+	RegisteredName() string     // for logs and errors
 	Document() *search.Document // to index if it has no hints
 }
 
@@ -365,7 +365,7 @@ func (l *Lookups) note(o outcome) {
 	}
 	if o.err != nil {
 		if l.failures++; l.failures <= MaxLogged {
-			l.Log.Warn("mcphybrid: looking up the hints of a tool failed", "tool", o.tool.Name(), "error", o.err)
+			l.Log.Warn("mcphybrid: looking up the hints of a tool failed", "tool", o.tool.RegisteredName(), "error", o.err)
 		}
 		return
 	}
@@ -386,8 +386,8 @@ func (r *refresh) note(o outcome) {
 	if o.err == nil {
 		return
 	}
-	if r.failed++; r.failed == 1 || o.tool.Name() < r.least {
-		r.least, r.err = o.tool.Name(), o.err
+	if r.failed++; r.failed == 1 || o.tool.RegisteredName() < r.least {
+		r.least, r.err = o.tool.RegisteredName(), o.err
 	}
 }
 

@@ -21,10 +21,10 @@ var errEnded = errors.New("ended")
 // A tool is a number.
 type tool int
 
-func (t tool) Name() string { return fmt.Sprintf("t%d", t) }
+func (t tool) RegisteredName() string { return fmt.Sprintf("t%d", t) }
 
 func (t tool) Document() *search.Document {
-	return &search.Document{Name: t.Name(), Hints: "of the server"}
+	return &search.Document{Name: t.RegisteredName(), Hints: "of the server"}
 }
 
 // An owner has tools, and counts what is published.

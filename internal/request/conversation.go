@@ -100,7 +100,7 @@ func (f *Form) Text(sections string, adds bool) string {
 func (f *Form) Messages(n News, adds bool) []json.RawMessage { return f.talk.write(n, adds) }
 
 // Body returns the members of a request that have the system prompt, the tools and the
-// messages. Where the provider wants to be told what to cache, there are marks: see maxMarks.
+// messages. Where the provider wants to be told what to cache, there are marks: see maxBreakpoints.
 func (f *Form) Body(system string, tools []provider.Tool, first int, messages []json.RawMessage) map[string]any {
 	list := make([]json.RawMessage, len(tools))
 	for i, t := range tools {
@@ -113,12 +113,12 @@ func (f *Form) Body(system string, tools []provider.Tool, first int, messages []
 		return f.talk.body(system, list, messages)
 	}
 	messages = inOrder(messages)
-	left := maxMarks - countMarks(messages)
+	left := maxBreakpoints - countBreakpoints(messages)
 	if left >= 4 {
-		markBefore(messages)
+		breakAtBefore(messages)
 	}
 	if left >= 3 {
-		markLast(tools[:first], list)
+		breakAtLastTool(tools[:first], list)
 	}
 	body := f.talk.body(system, list, messages)
 	if system != "" && left >= 2 {

@@ -73,7 +73,7 @@ func TestDeniedInAllSpellings(t *testing.T) {
 			forms, err := Forms(uri)
 			require.NoError(t, err)
 			assert.True(t, slices.ContainsFunc(forms, func(form string) bool {
-				return rules.Tool{Server: "s", Own: "x", URI: form}.Forbidden([]string{test.deny})
+				return rules.Subject{Server: "s", Own: "x", URI: form}.Forbidden([]string{test.deny})
 			}), "%s %q", test.deny, forms)
 		}
 	}
@@ -87,14 +87,14 @@ func TestLocateAsksLittle(t *testing.T) {
 	for i := range MaxTemplates {
 		tmpl, err := parseTemplate("{+x}")
 		require.NoError(t, err)
-		entries = append(entries, &Entry{Item: &Item{Kind: Template, ID: fmt.Sprint(i), template: tmpl}, Names: rules.Tool{Server: "s", Own: fmt.Sprint(i)}})
+		entries = append(entries, &Entry{Item: &Item{Kind: Template, ID: fmt.Sprint(i), template: tmpl}, Names: rules.Subject{Server: "s", Own: fmt.Sprint(i)}})
 	}
 	const uri = "file:///a/../%62?c"
 	forms, err := Forms(uri)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	asked, barred, end := 0, "", false
-	v := &View{Shelves: []Owned{{Shelf: &Shelf{entries: entries}}}, Bar: func(rules.Tool) error { return nil }, BarURI: func(_ any, of rules.Tool) error {
+	v := &View{Shelves: []Owned{{Shelf: &Shelf{entries: entries}}}, Bar: func(rules.Subject) error { return nil }, BarURI: func(_ any, of rules.Subject) error {
 		asked++
 		if end {
 			cancel()
@@ -121,7 +121,7 @@ func TestLocateAsksLittle(t *testing.T) {
 // The forms of all that a server lists have a limit together.
 func TestListedFormsAreBounded(t *testing.T) {
 	t.Parallel()
-	l := &Lister{Server: "s", Names: func(own string) rules.Tool { return rules.Tool{Server: "s", Own: own} }, Bar: func(rules.Tool) error { return nil }, MaxBytes: 1 << 20}
+	l := &Lister{Server: "s", Names: func(own string) rules.Subject { return rules.Subject{Server: "s", Own: own} }, Bar: func(rules.Subject) error { return nil }, MaxBytes: 1 << 20}
 	var all upstream.List
 	all.Elements[upstream.Resources] = make([]upstream.Element, 1500)
 	for i := range all.Elements[upstream.Resources] {

@@ -80,8 +80,8 @@ func Count(defs []*Definition) (n [Kinds]int) {
 // A Lister checks what one server lists.
 type Lister struct {
 	Server   string
-	Names    func(own string) rules.Tool // what patterns see of a name
-	Bar      func(rules.Tool) error      // why the configuration does not permit something, or nil
+	Names    func(own string) rules.Subject // what patterns see of a name
+	Bar      func(rules.Subject) error      // why the configuration does not permit something, or nil
 	MaxBytes int                         // of one element
 
 	// Skill checks what is said of a skill, and returns the name by which models load it.

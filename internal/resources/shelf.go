@@ -13,7 +13,7 @@ import (
 // An Entry is an item of a server that a catalog has. It is immutable.
 type Entry struct {
 	*Item
-	Names       rules.Tool // what patterns see
+	Names       rules.Subject // what patterns see
 	Barred      error      // why nobody may ever have it, or nil
 	Quarantined error      // says that it is held back for now, or nil
 }

@@ -27,17 +27,17 @@ type View struct {
 	Shelves []Owned
 
 	// Bar returns why the session may not have something, or nil.
-	Bar func(rules.Tool) error
+	Bar func(rules.Subject) error
 
 	// BarSkill, if not nil, does so for skills and their files, beside Bar.
-	BarSkill func(rules.Tool) error
+	BarSkill func(rules.Subject) error
 
 	// BarURI does so for a URI that no list has.
-	BarURI func(any, rules.Tool) error
+	BarURI func(any, rules.Subject) error
 
 	// Server returns what patterns see of something of a server whose name is not
 	// known. It reports whether there is such a server.
-	Server func(Place) (rules.Tool, bool)
+	Server func(Place) (rules.Subject, bool)
 }
 
 // An Owned is the shelf of an owner.
@@ -323,7 +323,7 @@ func (v *View) nearest(kind Kind, server, id string) []string {
 }
 
 // barURI returns why the session may not have a URI in one of its forms, or nil.
-func (v *View) barURI(of any, names rules.Tool, uri *asked) error {
+func (v *View) barURI(of any, names rules.Subject, uri *asked) error {
 	forms, err := uri.forms()
 	for i := range forms {
 		names.URI, names.Forms = forms[i], nil

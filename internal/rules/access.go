@@ -10,7 +10,7 @@ import (
 type Access struct{ Allow, Deny []string }
 
 // Permits reports whether a allows the tool and does not deny it.
-func (a Access) Permits(t Tool) bool {
+func (a Access) Permits(t Subject) bool {
 	return !t.Forbidden(a.Deny) && (len(a.Allow) == 0 || t.MatchesAny(a.Allow))
 }
 
@@ -25,7 +25,7 @@ func (a Access) Empty() bool { return len(a.Allow) == 0 && len(a.Deny) == 0 }
 // Idle returns an error for each entry of a that matches no tool, as [Known.Idle] does.
 // It begins with where, which says where a stands.
 func (a Access) Idle(k Known, where string) []error {
-	return slices.Concat(k.Idle(where+".Allow", a.Allow, Tool.MatchesAny), k.Idle(where+".Deny", a.Deny, Tool.Forbidden))
+	return slices.Concat(k.Idle(where+".Allow", a.Allow, Subject.MatchesAny), k.Idle(where+".Deny", a.Deny, Subject.Forbidden))
 }
 
 // Rights say what somebody may use: whatever all the lists permit. No list at all
@@ -33,7 +33,7 @@ func (a Access) Idle(k Known, where string) []error {
 type Rights []Access
 
 // Permit reports whether all lists permit the tool.
-func (r Rights) Permit(t Tool) bool {
+func (r Rights) Permit(t Subject) bool {
 	for _, a := range r {
 		if !a.Permits(t) {
 			return false
@@ -64,7 +64,7 @@ func (r Rights) Denies(name string) bool {
 
 // Because says why the tool is not permitted: which entry denies it, or that it is not
 // among what is allowed.
-func (r Rights) Because(t Tool) string {
+func (r Rights) Because(t Subject) string {
 	for _, a := range r {
 		for i, entry := range a.Deny {
 			if t.Forbidden(a.Deny[i : i+1]) {

@@ -10,21 +10,21 @@ import (
 
 // Known is what can be said of the tools that patterns are about.
 type Known struct {
-	Tools []Tool
+	Tools []Subject
 
 	// Missing has one Tool for each server whose tools are not known yet. Its
 	// Name is how their registered names begin; it has no Own.
-	Missing []Tool
+	Missing []Subject
 }
 
 // Idle returns an error for each of patterns that matches no tool, in their order. It
 // begins with where, which says where the patterns stand. There is none for a pattern
 // that may be about a missing server, unless it is no pattern of a [Rule]: then the
 // error says why. matches is [Tool.MatchesAny] or [Tool.Forbidden].
-func (k Known) Idle(where string, patterns []string, matches func(Tool, []string) bool) (idle []error) {
+func (k Known) Idle(where string, patterns []string, matches func(Subject, []string) bool) (idle []error) {
 	for i, p := range patterns {
-		about := func(t Tool) bool { return matches(t, patterns[i:i+1]) }
-		mayBe := func(t Tool) bool { return t.mayOwn(p) }
+		about := func(t Subject) bool { return matches(t, patterns[i:i+1]) }
+		mayBe := func(t Subject) bool { return t.mayOwn(p) }
 		if slices.ContainsFunc(k.Tools, about) {
 			continue
 		}
@@ -38,7 +38,7 @@ func (k Known) Idle(where string, patterns []string, matches func(Tool, []string
 }
 
 // mayOwn reports whether pattern may match a tool of the server t.
-func (t Tool) mayOwn(pattern string) bool {
+func (t Subject) mayOwn(pattern string) bool {
 	begin := ""
 	switch formOf(pattern) {
 	case formPath:

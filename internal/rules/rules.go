@@ -197,7 +197,7 @@ func (tb *table) empty() bool { return tb.exact == nil && tb.prefixes == nil && 
 
 // Matches returns the indexes in s.Rules of the rules that match t, ascending,
 // each once. An [Exclude] rule also matches a tool as [Tool.Forbidden] does.
-func (s *Set) Matches(t Tool) (list []uint16) {
+func (s *Set) Matches(t Subject) (list []uint16) {
 	if t.Wanted != "" || t.Forms != nil {
 		for i := range s.tables {
 			list = s.tables[i].appendMatches(list, t.Wanted)
@@ -225,7 +225,7 @@ func (s *Set) Matches(t Tool) (list []uint16) {
 
 // appendURI appends the rules that match the URI of t. In lower case, a pattern matches
 // at least what it matches as it is.
-func (s *Set) appendURI(list []uint16, t Tool) []uint16 {
+func (s *Set) appendURI(list []uint16, t Subject) []uint16 {
 	for _, rule := range s.tables[formURI].appendMatches(nil, strings.ToLower(t.Server+"/"+t.URI)) {
 		if slices.ContainsFunc(s.Rules[rule].Patterns, func(p string) bool {
 			return formOf(p) == formPath && t.matchesURI(p, t.Server+"/")

@@ -43,7 +43,7 @@ func TestMatches(t *testing.T) {
 		require.NoError(t, err)
 		for range 20 {
 			name := func() string { return word(7, []string{"a", "b", "x", "*", "_", "文", "mcp_"}) }
-			tool := Tool{Name: name(), Server: word(3, parts), Own: name() + "/"[:rnd.IntN(2)], Wanted: name()}
+			tool := Subject{Name: name(), Server: word(3, parts), Own: name() + "/"[:rnd.IntN(2)], Wanted: name()}
 			var want []uint16
 			for i, r := range set.Rules {
 				if tool.MatchesAny(r.Patterns) || r.Action == Exclude && tool.Forbidden(r.Patterns) {
@@ -56,7 +56,7 @@ func TestMatches(t *testing.T) {
 }
 
 func TestToolMatches(t *testing.T) {
-	tool := Tool{Name: "mcp_p_0a1b2c3d__create_issue_11111111", Server: "github", Own: "create/issue", Wanted: "mcp_p__create_issue"}
+	tool := Subject{Name: "mcp_p_0a1b2c3d__create_issue_11111111", Server: "github", Own: "create/issue", Wanted: "mcp_p__create_issue"}
 	for _, pattern := range []string{
 		"*", "create*", "*issue*", "github/create/issue", "github/*", "*/issue", "mcp_p_0a1b2c3d__*", "mcp_*", "mcp*", "*_11111111",
 	} {
@@ -69,9 +69,9 @@ func TestToolMatches(t *testing.T) {
 	assert.True(t, tool.Forbidden([]string{"github/*"}))
 	assert.False(t, tool.Forbidden([]string{"mcp_q__*"}))
 
-	evil := Tool{Name: "mcp_evil__mcp_github__x", Server: "evil", Own: "mcp_github__x"}
+	evil := Subject{Name: "mcp_evil__mcp_github__x", Server: "evil", Own: "mcp_github__x"}
 	assert.False(t, evil.Matches("mcp_github__*"), "an own name does not get it past a list for another server")
-	evil = Tool{Name: "mcp_evil__github_x_11111111", Server: "evil", Own: "github/x"}
+	evil = Subject{Name: "mcp_evil__github_x_11111111", Server: "evil", Own: "github/x"}
 	assert.False(t, evil.Matches("github/*"))
 }
 

@@ -38,17 +38,17 @@ func TestPatternsOfURIs(t *testing.T) {
 		{"Git/repos://Ü*", "repos://ü/x", true},
 		{"Git/repos://Ü*", "repos://ä/x", false},
 	} {
-		about := Tool{Name: "mcp_git__x", Server: "Git", Own: "x", URI: test.uri}
+		about := Subject{Name: "mcp_git__x", Server: "Git", Own: "x", URI: test.uri}
 		assert.Equal(t, test.matches, about.Matches(test.pattern), "%s %s", test.pattern, test.uri)
 		set, err := NewSet([]Rule{{Name: "r", Patterns: []string{test.pattern}, Action: Include}})
 		require.NoError(t, err)
 		assert.Equal(t, test.matches, len(set.Matches(about)) == 1, "rule %s %s", test.pattern, test.uri)
 	}
-	within := Tool{Server: "Git", Own: "x", URI: "repos://ada/x", Within: true}
+	within := Subject{Server: "Git", Own: "x", URI: "repos://ada/x", Within: true}
 	assert.True(t, within.Matches("repos://Ada/*"))
-	named := Tool{Server: "Git", Own: "repos://ada/x", Name: "mcp_git__x"}
+	named := Subject{Server: "Git", Own: "repos://ada/x", Name: "mcp_git__x"}
 	assert.False(t, named.Matches("Git/repos://Ada/*"), "a name is no URI")
-	colon := Tool{Server: "npm:Web", Own: "x", URI: "https://api.example.com/x"}
+	colon := Subject{Server: "npm:Web", Own: "x", URI: "https://api.example.com/x"}
 	for pattern, matches := range map[string]bool{"npm:Web/https://API.example.com/*": true, "npm:web/https://api.example.com/*": false} {
 		assert.Equal(t, matches, colon.Matches(pattern), pattern)
 		set, err := NewSet([]Rule{{Name: "r", Patterns: []string{pattern}, Action: Include}})

@@ -71,7 +71,7 @@ type State struct {
 
 // A Tool is one version of a tool.
 type Tool struct {
-	rules.Tool
+	rules.Subject
 	OfUser bool `json:"user,omitempty"` // the server is one of the user's own
 	Gone   bool `json:"gone,omitempty"` // it was shown, and then left the catalog
 
@@ -99,7 +99,7 @@ type Server struct {
 	About  string     `json:"about,omitempty"` // words from their names
 	Gist   string     `json:"gist,omitempty"`  // of the server's instructions
 	Own    string     `json:"own,omitempty"`   // the same of the user's server of that name, if the system has one too
-	Tool   rules.Tool `json:"tool"`            // one of them
+	Tool   rules.Subject `json:"tool"`            // one of them
 }
 
 // Skills are skills as a model was told of them.

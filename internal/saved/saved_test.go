@@ -19,15 +19,15 @@ import (
 func stateOf(n int) *State {
 	s := &State{Turn: 3, Intent: "browse", Refused: &Refusal{Sum: "00", Times: 2}}
 	for i := range n {
-		s.Tools = append(s.Tools, Tool{Tool: rules.Tool{Name: fmt.Sprintf("mcp_a__%03d", i), Server: "a", Own: fmt.Sprint(i)}, Definition: Bytes(fmt.Sprintf(`{ "name":"%d<&>" }`, i))})
+		s.Tools = append(s.Tools, Tool{Subject: rules.Subject{Name: fmt.Sprintf("mcp_a__%03d", i), Server: "a", Own: fmt.Sprint(i)}, Definition: Bytes(fmt.Sprintf(`{ "name":"%d<&>" }`, i))})
 		s.Shown = append(s.Shown, Item{Kind: "inline", Tool: i + 1})
 		if i%3 == 2 {
 			s.Active = append(s.Active, Active{Tool: i + 1, Used: i})
 		}
 	}
-	s.Tools = append(s.Tools, Tool{Tool: rules.Tool{Name: "mcp_b__x", Server: "b", Own: "x", Wanted: "y"}, OfUser: true, Gone: true})
+	s.Tools = append(s.Tools, Tool{Subject: rules.Subject{Name: "mcp_b__x", Server: "b", Own: "x", Wanted: "y"}, OfUser: true, Gone: true})
 	s.Active = append(s.Active, Active{Tool: n + 1})
-	s.Shown = append(s.Shown, Item{Kind: "meta", Meta: "search", Servers: list[Server]{{Server: "b", Tools: 2, About: "c", Tool: rules.Tool{Name: "d"}}}},
+	s.Shown = append(s.Shown, Item{Kind: "meta", Meta: "search", Servers: list[Server]{{Server: "b", Tools: 2, About: "c", Tool: rules.Subject{Name: "d"}}}},
 		Item{Kind: "skills", Skills: &Skills{Listed: list[Skill]{{"a", "b", "c", "d"}}, Count: 1, More: true}})
 	return s
 }

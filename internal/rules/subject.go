@@ -2,8 +2,9 @@ package rules
 
 import "strings"
 
-// A Tool has the names of a tool, with which patterns are matched.
-type Tool struct {
+// A Subject is what patterns are matched with: the names of a tool, a resource, a skill or a
+// whole server.
+type Subject struct {
 	Name   string `json:"name"` // registered
 	Server string `json:"server"`
 	Own    string `json:"own"` // the name on its server
@@ -46,7 +47,7 @@ func formOf(pattern string) form {
 	return formAny
 }
 
-func (t Tool) path() string { return t.Server + "/" + t.Own }
+func (t Subject) path() string { return t.Server + "/" + t.Own }
 
 // Caseless returns how many of the first bytes of a URI have a case that means nothing:
 // those of the scheme and the host.
@@ -68,7 +69,7 @@ func Caseless(uri string) int {
 
 // matchesURI reports whether pattern matches the URI behind begin, in whatever case its
 // scheme and host are.
-func (t Tool) matchesURI(pattern, begin string) bool {
+func (t Subject) matchesURI(pattern, begin string) bool {
 	return t.URI != "" && match(pattern, begin+t.URI, len(begin), len(begin)+Caseless(t.URI))
 }
 
@@ -78,7 +79,7 @@ func (t Tool) matchesURI(pattern, begin string) bool {
 // the own name.
 //
 // So a server can't choose an own name that a pattern for other servers matches.
-func (t Tool) Matches(pattern string) bool {
+func (t Subject) Matches(pattern string) bool {
 	if t.Within && (Match(pattern, t.Own) || t.matchesURI(pattern, "")) {
 		return true
 	}
@@ -92,7 +93,7 @@ func (t Tool) Matches(pattern string) bool {
 }
 
 // MatchesAny reports whether one of patterns matches t.
-func (t Tool) MatchesAny(patterns []string) bool {
+func (t Subject) MatchesAny(patterns []string) bool {
 	for _, p := range patterns {
 		if t.Matches(p) {
 			return true
@@ -104,7 +105,7 @@ func (t Tool) MatchesAny(patterns []string) bool {
 // Forbidden reports whether one of patterns matches t, or matches the name that t
 // would have if its prefix were not another server's. A name that is forbidden
 // stays so when its tool has to be named differently, and a URI however it is spelled.
-func (t Tool) Forbidden(patterns []string) bool {
+func (t Subject) Forbidden(patterns []string) bool {
 	if t.MatchesAny(patterns) || t.Wanted != "" && MatchAny(patterns, t.Wanted) {
 		return true
 	}

@@ -23,8 +23,8 @@ type want struct {
 	vector func(context.Context) ([]float32, error) // makes the query's vector once; nil without meaning
 }
 
-// A part is one index of tools that a session sees.
-type part struct {
+// A searchPart is one index of tools that a session sees.
+type searchPart struct {
 	*catalog
 	verdicts *verdicts
 	semantic *semantic                        // searches these tools by meaning, or nil
@@ -35,10 +35,10 @@ type part struct {
 
 // parts returns the indexes in which at least one tool may be found, of one of these
 // servers if there are any.
-func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) (list []part) {
+func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) (list []searchPart) {
 	may := v.seenBy(among)
 	left := false
-	add := func(p part) {
+	add := func(p searchPart) {
 		if len(servers) > 0 {
 			p.limit(servers)
 		}
@@ -47,13 +47,13 @@ func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) 
 		}
 	}
 	for i, c := range slices.Backward(v.catalogs) {
-		add(part{catalog: c, verdicts: &v.verdicts[i], semantic: v.scope.of(c.owner).semantic, may: may})
-		for _, j := range c.made().rest {
+		add(searchPart{catalog: c, verdicts: &v.verdicts[i], semantic: v.tenant.of(c.owner).semantic, may: may})
+		for _, j := range c.ensureIndex().unindexed {
 			left = left || may(c.tools[j], v.verdicts[i].at(j).standing)
 		}
 	}
 	if left {
-		rest := part{catalog: v.unindexed(), verdicts: new(verdicts), may: may}
+		rest := searchPart{catalog: v.unindexed(), verdicts: new(verdicts), may: may}
 		for _, t := range rest.tools {
 			rest.verdicts.of = append(rest.verdicts.of, verdict{standing: v.standing(t)})
 		}
@@ -63,7 +63,7 @@ func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) 
 }
 
 // keepsAny reports whether a tool may be found in p.
-func (p *part) keepsAny() bool {
+func (p *searchPart) keepsAny() bool {
 	if p.only != nil {
 		return slices.ContainsFunc(p.among, p.keep)
 	}
@@ -76,7 +76,7 @@ func (p *part) keepsAny() bool {
 }
 
 // limit limits p to the tools of these servers.
-func (p *part) limit(servers []string) {
+func (p *searchPart) limit(servers []string) {
 	p.only = make([]bool, len(p.indexed()))
 	for _, pattern := range servers {
 		p.among = append(p.among, p.servers().matching(pattern)...)
@@ -86,7 +86,7 @@ func (p *part) limit(servers []string) {
 	}
 }
 
-func (p *part) keep(doc int) bool {
+func (p *searchPart) keep(doc int) bool {
 	if p.only != nil && !p.only[doc] {
 		return false
 	}
@@ -94,7 +94,7 @@ func (p *part) keep(doc int) bool {
 	return p.may(p.tools[i], p.verdicts.at(i).standing)
 }
 
-func (p *part) keepNamed(name string) bool {
+func (p *searchPart) keepNamed(name string) bool {
 	i, ok := p.indexOf(name)
 	if !ok {
 		return false
@@ -103,10 +103,10 @@ func (p *part) keepNamed(name string) bool {
 	return ok && p.keep(doc)
 }
 
-func (p *part) document(doc int) *BridgeTool { return p.tools[p.indexed()[doc]] }
+func (p *searchPart) document(doc int) *BridgeTool { return p.tools[p.indexed()[doc]] }
 
 // search searches one part.
-func (p *part) search(ctx context.Context, w want) (a Answer) {
+func (p *searchPart) search(ctx context.Context, w want) (a Answer) {
 	if most, ok := w.perOwner[p.tools[0].owner]; ok {
 		w.n = min(w.n, most)
 	}
@@ -144,7 +144,7 @@ func (p *part) search(ctx context.Context, w want) (a Answer) {
 
 // searchBoth searches by words and by meaning concurrently. It returns the combined
 // hits, best first, and an answer that has no hits yet.
-func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates int) ([]Hit, Answer) {
+func (p *searchPart) searchBoth(ctx context.Context, w want, se *semantic, candidates int) ([]Hit, Answer) {
 	var similar meaning.Found
 	answered := make(chan error, 1)
 	go func() {
@@ -186,7 +186,7 @@ func (p *part) searchBoth(ctx context.Context, w want, se *semantic, candidates 
 
 // searchAll searches all parts concurrently. Their scores can't be compared: so it
 // takes the best hit of each part, then the second best of each, and so on.
-func searchAll(ctx context.Context, parts []part, w want) (a Answer) {
+func searchAll(ctx context.Context, parts []searchPart, w want) (a Answer) {
 	_ = ctx.Err() // a nil ctx panics here, where the host can recover
 	answers := make([]Answer, len(parts))
 	var others sync.WaitGroup

@@ -13,28 +13,28 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/usage"
 )
 
-// A scope is what sessions share that see the same tools: all sessions of the system, or
+// A tenant is what sessions share that see the same tools: all sessions of the system, or
 // all of one user, who sees the system's tools and her own. It holds the options, the
 // current catalog and policy, and what was made of them.
 //
 // It is the part of a [Manager] that files of sessions may use, which are a layer below the
 // Manager's: see ARCHITECTURE.md. What they need a Manager for is in sessionManager.
-type scope struct {
+type tenant struct {
 	opts    Options // fixed at creation
 	handler Handler // calls a tool, wrapped in the middleware of opts
 	indexer *indexer
 	owner   *owner         // of its tools
-	below   *scope         // the system's scope, if this is a user's; else nil
-	user    user           // zero if this is the system's scope
-	manager sessionManager // whose scope it is
+	below   *tenant        // the system's tenant, if this is a user's; else nil
+	user    user           // zero if this is the system's
+	manager sessionManager // whose sessions these are
 
-	metaAccess rules.Access   // denies the meta tools that opts deny
-	semantic   *semantic      // nil without [Options.Semantic]
-	uses       *usage.Record  // nil without [Options.Usage]
-	skills     *skillShelf    // shared with the system
-	texts      *result.Shelf  // of all sessions, likewise
-	parts      *saved.Parts   // of saved sessions, likewise; nil without [Options.StateParts]
-	validators *schema.Recent // likewise
+	metaAccess  rules.Access   // denies the meta tools that opts deny
+	semantic    *semantic      // nil without [Options.Semantic]
+	usageRecord *usage.Record  // nil without [Options.Usage]
+	skills      *skillShelf    // shared with the system
+	texts       *result.Shelf  // of all sessions, likewise
+	parts       *saved.Parts   // of saved sessions, likewise; nil without [Options.StateParts]
+	validators  *schema.Recent // likewise
 
 	life     context.Context           // ends with the Manager
 	recorder *atomic.Pointer[recorder] // nil inside until Watch is called; shared with the system
@@ -46,11 +46,11 @@ type scope struct {
 	partitioned  *partitionSet // guarded by partitioning
 	partitions   atomic.Uint64 // number of partitions made so far
 
-	usageMu sync.Mutex
-	usage   map[string]*Usage // by server
+	usageMu     sync.Mutex
+	serverUsage map[string]*Usage // by server
 }
 
-// A user is the part of a scope that belongs to a user.
+// A user is the part of a tenant that belongs to a user.
 type user struct {
 	id     string
 	access rules.Access   // for all its sessions
@@ -72,12 +72,12 @@ type sessionManager interface {
 
 	// connecting returns what patterns see of the tool with that registered
 	// name, if it would belong to a server that is still connecting.
-	connecting(tool string) (rules.Tool, bool)
+	connecting(tool string) (rules.Subject, bool)
 
 	// unlistedServerOf returns the owner of the server to which the unknown tool with that
 	// registered name would belong, if it has never listed its tools and is not
 	// connecting, and what patterns see of the tool.
-	unlistedServerOf(tool string) (*owner, rules.Tool)
+	unlistedServerOf(tool string) (*owner, rules.Subject)
 
 	// connectingServers returns the names of the servers that are still
 	// connecting, except those of which r permits no tool.
@@ -85,7 +85,7 @@ type sessionManager interface {
 
 	// permits reports whether the configuration of an owner's server permits a
 	// tool. It does if there is no such server.
-	permits(of *owner, t rules.Tool) bool
+	permits(of *owner, t rules.Subject) bool
 
 	// trusted reports whether a definition is or was the known one of its tool. If it is
 	// unknown, trusted reads the trust store, at most once a second.
@@ -97,14 +97,14 @@ type sessionManager interface {
 
 	// server returns an owner's server and what patterns see of something of it whose
 	// name is not known, or nil.
-	server(of *owner, name string) (*upstream.Server, rules.Tool)
+	server(of *owner, name string) (*upstream.Server, rules.Subject)
 
 	// status returns the status of an owner's server.
 	status(of *owner, name string) (ServerStatus, bool)
 }
 
-// of returns the scope of an owner's tools.
-func (s *scope) of(o *owner) *scope {
+// of returns the tenant of an owner's tools.
+func (s *tenant) of(o *owner) *tenant {
 	if s.below != nil && o == s.below.owner {
 		return s.below
 	}
@@ -112,8 +112,8 @@ func (s *scope) of(o *owner) *scope {
 }
 
 // catalogs returns the current catalogs that the sessions see: the system's and,
-// in a user's scope, then the user's own.
-func (s *scope) catalogs() []*catalog {
+// in a user's tenant, then the user's own.
+func (s *tenant) catalogs() []*catalog {
 	if s.below != nil {
 		return []*catalog{s.below.cur.Load(), s.cur.Load()}
 	}

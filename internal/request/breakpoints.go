@@ -10,24 +10,24 @@ import (
 	"github.com/mcphybrid/mcphybrid/provider"
 )
 
-// maxMarks is how many marks a request to Anthropic may have. Marks tell what to cache: all
+// maxBreakpoints is how many breakpoints a request to Anthropic may have. Breakpoints tell what to cache: all
 // that ends at one. In the order in which they matter, ours stand at the last message, behind
-// the system prompt, behind the tools, and where the request before ended: see markBefore. Of
-// these, each mark of the host's takes the place of the last.
-const maxMarks = 4
+// the system prompt, behind the tools, and where the request before ended: see breakAtBefore. Of
+// these, each breakpoint of the host's takes the place of the last.
+const maxBreakpoints = 4
 
-// ephemeral is Anthropic's mark for what is cached up to here.
+// ephemeral is Anthropic's breakpoint for what is cached up to here.
 var ephemeral = json.RawMessage(`{"type":"ephemeral"}`)
 
 const cacheControl = "cache_control"
 
-// lookback is how many blocks Anthropic goes back from a mark, the one at the mark included,
+// lookback is how many blocks Anthropic goes back from a breakpoint, the one at the breakpoint included,
 // to find what it has cached. Its documentation does not say whether the contents of a
 // result are blocks, so we count them and the result.
 const lookback = 20
 
-// markLast marks the last tool that is not deferred. Anthropic refuses the mark on others.
-func markLast(tools []provider.Tool, list []json.RawMessage) {
+// breakAtLastTool sets a breakpoint at the last tool that is not deferred. Anthropic refuses the breakpoint on others.
+func breakAtLastTool(tools []provider.Tool, list []json.RawMessage) {
 	for i, t := range slices.Backward(tools) {
 		if !t.Deferred {
 			list[i] = json.RawMessage(strings.TrimSuffix(string(t.JSON), "}") + `,"cache_control":` + string(ephemeral) + "}")
@@ -36,11 +36,11 @@ func markLast(tools []provider.Tool, list []json.RawMessage) {
 	}
 }
 
-// markBefore marks where the request before ended, if that is too far back for Anthropic to
+// breakAtBefore sets a breakpoint where the request before ended, if that is too far back for Anthropic to
 // find it from the end: behind many calls in one answer, or many tools that came at once.
 // That request ended before the model's last answer. It changes the list of messages, and
 // none of these.
-func markBefore(messages []json.RawMessage) {
+func breakAtBefore(messages []json.RawMessage) {
 	n, end := 0, len(messages)-1
 	for ; end >= 0; end-- {
 		var m struct {
@@ -56,7 +56,7 @@ func markBefore(messages []json.RawMessage) {
 	if end < 1 || n < lookback {
 		return
 	}
-	if marked, ok := withMark(messages[end-1]); ok {
+	if marked, ok := withBreakpoint(messages[end-1]); ok {
 		messages[end-1] = marked
 	}
 }
@@ -73,8 +73,8 @@ func countBlocks(content json.RawMessage) int {
 	return n
 }
 
-// countMarks returns how many marks messages, or blocks, and their contents have.
-func countMarks(list []json.RawMessage) (n int) {
+// countBreakpoints returns how many breakpoints messages, or blocks, and their contents have.
+func countBreakpoints(list []json.RawMessage) (n int) {
 	for _, raw := range list {
 		if !bytes.Contains(raw, []byte(cacheControl)) {
 			continue
@@ -88,17 +88,17 @@ func countMarks(list []json.RawMessage) (n int) {
 		if !text.IsNull(in.Mark) {
 			n++
 		}
-		n += countMarks(text.Elements(in.Content))
+		n += countBreakpoints(text.Elements(in.Content))
 		if in.Source != nil {
-			n += countMarks([]json.RawMessage{in.Source})
+			n += countBreakpoints([]json.RawMessage{in.Source})
 		}
 	}
 	return n
 }
 
-// withMark returns a message with a mark at its last block that may have one. It returns
+// withBreakpoint returns a message with a breakpoint at its last block that may have one. It returns
 // false if there is none.
-func withMark(message json.RawMessage) (json.RawMessage, bool) {
+func withBreakpoint(message json.RawMessage) (json.RawMessage, bool) {
 	members, err := text.Members(message)
 	if err != nil {
 		return nil, false
@@ -114,7 +114,7 @@ func withMark(message json.RawMessage) (json.RawMessage, bool) {
 	blocks := text.Elements(content)
 	for i, block := range slices.Backward(blocks) {
 		inner, err := text.Members(block)
-		if err != nil || !takesMark(block) {
+		if err != nil || !takesBreakpoint(block) {
 			continue
 		}
 		inner = slices.DeleteFunc(inner, func(m text.Member) bool { return m.Name == cacheControl }) // null
@@ -125,9 +125,9 @@ func withMark(message json.RawMessage) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// takesMark reports whether a block may have a mark: Anthropic's blocks of these types have
+// takesBreakpoint reports whether a block may have a breakpoint: Anthropic's blocks of these types have
 // no such member, and an empty text may not have it.
-func takesMark(block json.RawMessage) bool {
+func takesBreakpoint(block json.RawMessage) bool {
 	var b struct{ Type, Text string }
 	if json.Unmarshal(block, &b) != nil {
 		return false

@@ -295,14 +295,14 @@ func (o *skillsText) section() string {
 
 // answerSkillSearch searches for skills and answers with them.
 func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
-	query, n, err := parseSearchArguments(args, s.scope.opts.Search.Results, true)
+	query, n, err := parseSearchArguments(args, s.tenant.opts.Search.Results, true)
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSkillSearch, err))
 	}
 	v := s.view()
 	answer := skillAnswer{Skills: []foundSkill{}}
-	for _, sk := range v.findSkills(query, min(max(n, 1), s.scope.opts.Search.Limit)) {
-		answer.Skills = append(answer.Skills, foundSkill{Name: sk.Name, Server: text.Line(sk.server(), text.MaxName), Description: text.Line(sk.Description, s.scope.opts.Prompt.MaxDescription)})
+	for _, sk := range v.findSkills(query, min(max(n, 1), s.tenant.opts.Search.Limit)) {
+		answer.Skills = append(answer.Skills, foundSkill{Name: sk.Name, Server: text.Line(sk.server(), text.MaxName), Description: text.Line(sk.Description, s.tenant.opts.Prompt.MaxDescription)})
 	}
 	answer.Count = len(answer.Skills)
 	answer.Message = textFoundSkills(answer.Count, v.skills.index().HasTerms(query))
@@ -363,7 +363,7 @@ func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mc
 	}
 	body, err := s.skillText(ctx, sk)
 	if err != nil {
-		s.scope.opts.Logger.Warn("mcphybrid: loading a skill failed", "skill", sk.Name, "error", err)
+		s.tenant.opts.Logger.Warn("mcphybrid: loading a skill failed", "skill", sk.Name, "error", err)
 		return mcp.NewToolResultError(textSkillFailed(sk.Name, err))
 	}
 	tools, missing := v.toolsOf(sk)

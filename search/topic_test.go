@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestSubject(t *testing.T) {
+func TestTopic(t *testing.T) {
 	of := func(server string, names ...string) string {
-		s := Subject{Server: server}
+		s := Topic{Server: server}
 		for _, n := range names {
 			s.Add(n)
 		}
@@ -25,10 +25,10 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-func FuzzSubject(f *testing.F) {
+func FuzzTopic(f *testing.F) {
 	f.Add("createPullRequest")
 	f.Fuzz(func(t *testing.T, name string) {
-		s := Subject{Server: name[:len(name)/2]}
+		s := Topic{Server: name[:len(name)/2]}
 		s.Add(name)
 		for _, r := range s.String() {
 			if r != ',' && r != ' ' && (r < 'a' || r > 'z') {

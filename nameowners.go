@@ -12,7 +12,7 @@ import (
 
 // A knownName is a tool that a model knows by name, though its list does not have it.
 type knownName struct {
-	rules.Tool
+	rules.Subject
 	owner *owner
 }
 
@@ -51,7 +51,7 @@ func (s *Session) nameOwners(catalogs []*catalog) map[string]*owner {
 // nameKnown says that the model reads of these tools in an answer. In a user's session
 // their names mean them from now on, unless they meant others before.
 func (s *Session) nameKnown(tools []*BridgeTool) {
-	if s.scope.below == nil || len(tools) == 0 {
+	if s.tenant.below == nil || len(tools) == 0 {
 		return
 	}
 	s.mu.Lock()
@@ -74,7 +74,7 @@ func (s *Session) nameKnown(tools []*BridgeTool) {
 	for _, t := range tools {
 		known, ok := first[t.name]
 		if !ok {
-			known = knownName{t.def.names(), t.owner}
+			known = knownName{t.def.subject(), t.owner}
 		}
 		if !listed[t.name] {
 			names = append(names, known)
@@ -89,7 +89,7 @@ func (s *Session) nameKnown(tools []*BridgeTool) {
 // remember adds to s.knownNames. Beyond the limit it forgets what was added first. The
 // caller holds mu.
 func (s *Session) remember(tools []knownName) {
-	if s.scope.below == nil || len(tools) == 0 { // in the system's sessions, a name has one owner anyway
+	if s.tenant.below == nil || len(tools) == 0 { // in the system's sessions, a name has one owner anyway
 		return
 	}
 	known := make(map[string]bool, len(tools))
@@ -136,7 +136,7 @@ func (s *Session) carryOver(catalogs []*catalog) carryOver {
 
 // isAway reports whether t is a tool of a saved state, and its server has not listed its
 // tools here: the tool has not left.
-func (k keptTools) isAway(t *BridgeTool, catalogs []*catalog) bool {
+func (k restoredTools) isAway(t *BridgeTool, catalogs []*catalog) bool {
 	kept := k[t.name]
 	return kept != nil && kept.is(t) && !kept.removed &&
 		!slices.ContainsFunc(catalogs, func(c *catalog) bool { return c.owner == t.owner && c.listed()[t.def.Server] })

@@ -10,19 +10,19 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// maxSubjectWords is the number of words in [Subject.String].
-const maxSubjectWords = 3
+// maxTopicWords is the number of words in [Topic.String].
+const maxTopicWords = 3
 
-// A Subject summarizes what a server is about. It counts how many of the
+// A Topic says what a server is about. It counts how many of the
 // server's documents have each word in their names. The zero value with a
 // Server set is ready to use.
-type Subject struct {
+type Topic struct {
 	Server string
-	own    []string                // the words of Server, once needed
-	words  map[string]*subjectWord // by stem
+	own    []string              // the words of Server, once needed
+	words  map[string]*topicWord // by stem
 }
 
-type subjectWord struct {
+type topicWord struct {
 	text  string // the first spelling seen
 	tools int    // how many names have it
 	place int    // order in which it was first seen, from 0
@@ -45,7 +45,7 @@ func stemOf(word string) string {
 
 // Add counts the words of one document's name. It skips words of fewer than
 // three letters, stop words, generic words and the words of s.Server.
-func (s *Subject) Add(name string) {
+func (s *Topic) Add(name string) {
 	seen := make(map[string]bool)
 	if s.own == nil {
 		s.own = wordsOf(s.Server)
@@ -57,10 +57,10 @@ func (s *Subject) Add(name string) {
 		}
 		seen[root] = true
 		if s.words == nil {
-			s.words = make(map[string]*subjectWord)
+			s.words = make(map[string]*topicWord)
 		}
 		if s.words[root] == nil {
-			s.words[root] = &subjectWord{text: w, place: len(s.words)}
+			s.words[root] = &topicWord{text: w, place: len(s.words)}
 		}
 		s.words[root].tools++
 	}
@@ -68,16 +68,16 @@ func (s *Subject) Add(name string) {
 
 // String returns the three most frequent words, separated by ", ". Words of
 // equal frequency stand in the order in which they were first seen.
-func (s *Subject) String() string {
-	var list []*subjectWord
+func (s *Topic) String() string {
+	var list []*topicWord
 	for _, w := range s.words {
 		list = append(list, w)
 	}
-	slices.SortFunc(list, func(a, b *subjectWord) int {
+	slices.SortFunc(list, func(a, b *topicWord) int {
 		return cmp.Or(cmp.Compare(b.tools, a.tools), cmp.Compare(a.place, b.place))
 	})
 	var words []string
-	for _, w := range list[:min(len(list), maxSubjectWords)] {
+	for _, w := range list[:min(len(list), maxTopicWords)] {
 		words = append(words, w.text)
 	}
 	return strings.Join(words, ", ")
