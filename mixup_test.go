@@ -284,3 +284,76 @@ func TestLoginNamesTheResource(t *testing.T) {
 		assert.Equal(t, map[string]bool{server.server: true}, a.Resources)
 	}
 }
+
+// Where nobody says whose an answer is, the code goes to the service of the page only,
+// unless the settings name where it goes. The host sees both names before the page.
+func TestLoginOfTwoServices(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		set     func(tr *trap, honest *mcptest.Authority) *config.OAuth
+		refused bool // by the host
+		want    string
+		sent    bool // to the trap
+	}{
+		"found out": {want: `the page is at "HONEST", and its answer does not say whose it is: the code was not sent to "TRAP", which may be of another service: ` +
+			`if you trust it with logins at the page, set OAuth.TokenURL to "http://TRAP/token"`},
+		"the settings name the page": {
+			set: func(_ *trap, honest *mcptest.Authority) *config.OAuth {
+				return &config.OAuth{AuthorizationURL: honest.URL + "/authorize?tenant=t"}
+			},
+			want: `the code was not sent to "TRAP"`,
+		},
+		"the host refuses": {refused: true, want: `opening the page: HONEST is not "TRAP"`},
+		"the settings name the token endpoint": {
+			set: func(tr *trap, _ *mcptest.Authority) *config.OAuth {
+				return &config.OAuth{TokenURL: tr.origin + "/token"}
+			}, sent: true,
+		},
+		"the settings name the metadata": {
+			set: func(tr *trap, _ *mcptest.Authority) *config.OAuth {
+				return &config.OAuth{MetadataURL: tr.origin + "/.well-known/oauth-authorization-server/mcp"}
+			}, sent: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			honest := mcptest.NewAuthority(t, echoHandler())
+			tr := newTrap(t, func(tr *trap, path string) (int, map[string]any) {
+				if path != "/.well-known/oauth-authorization-server/mcp" {
+					return 0, nil
+				}
+				return 200, map[string]any{
+					"issuer": tr.server, "authorization_endpoint": honest.URL + "/authorize?tenant=t", "token_endpoint": tr.origin + "/token", "registration_endpoint": honest.URL + "/register",
+				}
+			})
+			web := ServerConfig{Name: "web", URL: tr.server}
+			if test.set != nil {
+				web.OAuth = test.set(tr, honest)
+			}
+			d := newLoginDesk(t, t.TempDir(), web)
+			_ = d.Start(t.Context())
+			var pages []LoginPage
+			d.Manager.opts.OpenURL = func(_ context.Context, page LoginPage) (string, error) {
+				u, err := url.Parse(page.URL)
+				if err != nil {
+					return "", err
+				}
+				pages = append(pages, page)
+				if test.refused {
+					return "", fmt.Errorf("%s is not %q", u.Host, page.TokenHost)
+				}
+				return answered(page, nil)
+			}
+			err := d.clean(d.Login(t.Context(), "web"))
+			trap, page := strings.TrimPrefix(tr.origin, "http://"), strings.TrimPrefix(honest.URL, "http://")
+			if test.sent {
+				assert.ErrorIs(t, err, ErrAuthorizationRequired, "it has a token, which the server does not take")
+			} else {
+				assert.ErrorContains(t, err, strings.NewReplacer("TRAP", trap, "HONEST", page).Replace(test.want))
+			}
+			assert.Equal(t, test.sent, strings.Contains(tr.all(), "code=code-number-"))
+			require.Len(t, pages, 1)
+			assert.Equal(t, []string{trap, trap}, []string{pages[0].Issuer, pages[0].TokenHost})
+		})
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // isLoopback reports whether host is this machine. Other names may lead anywhere, also one
@@ -27,6 +29,38 @@ func origin(address string) string {
 		return ""
 	}
 	return u.Scheme + "://" + u.Host
+}
+
+// hostOf returns the host and the port in an address, for people.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return text.Line(u.Host, maxSaid)
+}
+
+// sameService reports whether two addresses are likely of one service: they have the same
+// scheme and port, and their hosts are equal or one is below the other, www aside. Not so
+// hosts side by side: providers give those to everyone.
+//
+//	https://www.example.com https://api.example.com   yes
+//	https://one.workers.dev https://two.workers.dev   no
+func sameService(a, b string) bool {
+	ua, err := url.Parse(a)
+	ub, err2 := url.Parse(b)
+	if err != nil || err2 != nil || ua.Scheme != ub.Scheme || ua.Port() != ub.Port() {
+		return false
+	}
+	site := func(u *url.URL) string {
+		host := strings.ToLower(u.Hostname())
+		if rest, ok := strings.CutPrefix(host, "www."); ok && strings.Contains(rest, ".") {
+			return rest
+		}
+		return host
+	}
+	ha, hb := site(ua), site(ub)
+	return ha != "" && hb != "" && (ha == hb || strings.HasSuffix(ha, "."+hb) || strings.HasSuffix(hb, "."+ha))
 }
 
 // plain returns the address of the server as a resource: without a query.
