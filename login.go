@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
+	"github.com/mcphybrid/mcphybrid/internal/login"
 )
 
 // Login lets the user log in to a server of [Manager.Start] or [Manager.AddServer] by
@@ -24,9 +25,9 @@ func (m *Manager) Login(ctx context.Context, server string) error {
 	default:
 		_ = src.server.Connect(ctx) // the refusal tells where to log in
 		open := m.opts.OpenURL
-		err = src.account.Login(ctx, func(ctx context.Context, url string) (string, error) {
+		err = src.account.Login(ctx, func(ctx context.Context, page login.Page) (string, error) {
 			return hostcode.Call("Options.OpenURL", func() (string, error) {
-				return open(ctx, LoginPage{m.user.id, server, url})
+				return open(ctx, LoginPage{m.user.id, server, page.URL, page.Issuer, page.TokenHost})
 			})
 		})
 		if err == nil {

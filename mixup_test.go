@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -282,5 +283,181 @@ func TestLoginNamesTheResource(t *testing.T) {
 		assert.ErrorIs(t, d.clean(d.Login(t.Context(), "web")), ErrAuthorizationRequired, "it has a token, which the server does not know")
 		assert.Equal(t, []string{server.server}, pages)
 		assert.Equal(t, map[string]bool{server.server: true}, a.Resources)
+	}
+}
+
+// Where nobody says whose an answer is, the code goes to the service of the page only,
+// unless the settings name where it goes. The host sees both names before the page.
+func TestLoginOfTwoServices(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		set     func(tr *trap, honest *mcptest.Authority) *config.OAuth
+		refused bool // by the host
+		want    string
+		sent    bool // to the trap
+	}{
+		"found out": {want: `the page is at "HONEST", and its answer does not say whose it is: the code was not sent to "TRAP", which may be of another service: ` +
+			`if you trust it with logins at the page, set OAuth.TokenURL to "http://TRAP/token"`},
+		"the settings name the page": {
+			set: func(_ *trap, honest *mcptest.Authority) *config.OAuth {
+				return &config.OAuth{AuthorizationURL: honest.URL + "/authorize?tenant=t"}
+			},
+			want: `the code was not sent to "TRAP"`,
+		},
+		"the host refuses": {refused: true, want: `opening the page: HONEST is not "TRAP"`},
+		"the settings name the token endpoint": {
+			set: func(tr *trap, _ *mcptest.Authority) *config.OAuth {
+				return &config.OAuth{TokenURL: tr.origin + "/token"}
+			}, sent: true,
+		},
+		"the settings name the metadata": {
+			set: func(tr *trap, _ *mcptest.Authority) *config.OAuth {
+				return &config.OAuth{MetadataURL: tr.origin + "/.well-known/oauth-authorization-server/mcp"}
+			}, sent: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			honest := mcptest.NewAuthority(t, echoHandler())
+			tr := newTrap(t, func(tr *trap, path string) (int, map[string]any) {
+				if path != "/.well-known/oauth-authorization-server/mcp" {
+					return 0, nil
+				}
+				return 200, map[string]any{
+					"issuer": tr.server, "authorization_endpoint": honest.URL + "/authorize?tenant=t", "token_endpoint": tr.origin + "/token", "registration_endpoint": honest.URL + "/register",
+				}
+			})
+			web := ServerConfig{Name: "web", URL: tr.server}
+			if test.set != nil {
+				web.OAuth = test.set(tr, honest)
+			}
+			d := newLoginDesk(t, t.TempDir(), web)
+			_ = d.Start(t.Context())
+			var pages []LoginPage
+			d.Manager.opts.OpenURL = func(_ context.Context, page LoginPage) (string, error) {
+				u, err := url.Parse(page.URL)
+				if err != nil {
+					return "", err
+				}
+				pages = append(pages, page)
+				if test.refused {
+					return "", fmt.Errorf("%s is not %q", u.Host, page.TokenHost)
+				}
+				return answered(page, nil)
+			}
+			err := d.clean(d.Login(t.Context(), "web"))
+			trap, page := strings.TrimPrefix(tr.origin, "http://"), strings.TrimPrefix(honest.URL, "http://")
+			if test.sent {
+				assert.ErrorIs(t, err, ErrAuthorizationRequired, "it has a token, which the server does not take")
+			} else {
+				assert.ErrorContains(t, err, strings.NewReplacer("TRAP", trap, "HONEST", page).Replace(test.want))
+			}
+			assert.Equal(t, test.sent, strings.Contains(tr.all(), "code=code-number-"))
+			require.Len(t, pages, 1)
+			assert.Equal(t, []string{trap, trap}, []string{pages[0].Issuer, pages[0].TokenHost})
+		})
+	}
+}
+
+// reached is a client of a host for which every name leads to one handler. It notes the
+// hosts that were asked.
+type reached struct {
+	handler http.Handler
+	mu      sync.Mutex
+	hosts   map[string]bool
+}
+
+func (c *reached) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	c.hosts[r.URL.Host] = true
+	c.mu.Unlock()
+	w := httptest.NewRecorder()
+	c.handler.ServeHTTP(w, r)
+	resp := w.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+// A server on the public internet can't lead a login to an internal address, at no step and
+// in no spelling; an internal one can, and so can the settings.
+func TestLoginReachesNothingInternal(t *testing.T) {
+	t.Parallel()
+	const outside = "https://as.example"
+	login := func(t *testing.T, server string, oauth *config.OAuth, issuer string, ends map[string]string) (*reached, error) {
+		m := map[string]any{"issuer": issuer, "code_challenge_methods_supported": []string{"S256"}}
+		for _, end := range []string{"authorization", "token", "registration"} {
+			at := issuer
+			if other := ends[end]; other != "" {
+				at = other
+			}
+			m[end+"_endpoint"] = at + "/" + end
+		}
+		web := &reached{hosts: make(map[string]bool), handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var said map[string]any
+			switch path := r.URL.Path; {
+			case strings.HasPrefix(path, "/.well-known/oauth-protected-resource"):
+				said = map[string]any{"resource": server, "authorization_servers": []string{issuer}}
+			case strings.HasPrefix(path, "/.well-known/"):
+				said = m
+			case path == "/registration":
+				w.WriteHeader(http.StatusCreated)
+				said = map[string]any{"client_id": "c"}
+			case path == "/token":
+				said = map[string]any{"access_token": "t", "token_type": "bearer"}
+			default:
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+			_ = json.NewEncoder(w).Encode(said)
+		})}
+		mgr := NewManager(&Options{
+			Servers: []ServerConfig{{Name: "web", URL: server, OAuth: oauth, HTTPClient: &http.Client{Transport: web}}},
+			OpenURL: func(_ context.Context, page LoginPage) (string, error) {
+				u, err := url.Parse(page.URL)
+				return "http://x/?code=c&iss=" + url.QueryEscape(issuer) + "&state=" + url.QueryEscape(u.Query().Get("state")), err
+			},
+		})
+		t.Cleanup(func() { mgr.Close() })
+		_ = mgr.Start(t.Context())
+		return web, mgr.Login(t.Context(), "web")
+	}
+	for _, host := range []string{
+		"10.0.0.1", "172.16.0.1", "192.168.0.1", "100.64.0.1", "127.0.0.1", "localhost", "LOCALHOST", "a.localhost", "localhost.", "0.0.0.0", "169.254.169.254",
+		"[::1]", "[::]", "[fd00::1]", "[fe80::1]", "[::ffff:10.0.0.1]", "[64:ff9b::a00:1]", "127.1", "0x7f000001", "2130706433",
+	} {
+		inside := "https://" + host
+		for step, ends := range map[string]map[string]string{"discovery": nil, "registration": {"registration": inside}, "token": {"token": inside}} {
+			issuer := outside
+			if step == "discovery" {
+				issuer = inside
+			}
+			web, err := login(t, "https://good.example/mcp", nil, issuer, ends)
+			assert.ErrorContains(t, err, "refused to send a request to host", "%s %s", host, step)
+			assert.ErrorContains(t, err, "set OAuth.MetadataURL to the metadata of that authorization server", "%s %s", host, step)
+			assert.NotContains(t, web.hosts, host, step)
+		}
+	}
+	for name, test := range map[string]struct {
+		server, issuer string
+		oauth          *config.OAuth
+		refused        bool
+	}{
+		"both public":               {"https://good.example/mcp", outside, nil, false},
+		"both private":              {"https://10.0.0.2/mcp", "https://10.0.0.1", nil, false},
+		"both of this machine":      {"http://localhost:1/mcp", "http://127.0.0.1:2", nil, false},
+		"public one of a private":   {"https://10.0.0.2/mcp", outside, nil, false},
+		"link-local of a private":   {"https://10.0.0.2/mcp", "https://169.254.169.254", nil, true},
+		"link-local itself":         {"https://169.254.169.254/mcp", "https://169.254.169.254", nil, false},
+		"private, by settings":      {"https://good.example/mcp", "https://10.0.0.1", &config.OAuth{MetadataURL: "https://10.0.0.1/.well-known/oauth-authorization-server"}, false},
+		"public one at an IP, once": {"https://203.0.113.5/mcp", "https://10.0.0.1", nil, true},
+	} {
+		web, err := login(t, test.server, test.oauth, test.issuer, nil)
+		u, _ := url.Parse(test.issuer)
+		if test.refused {
+			assert.ErrorContains(t, err, "refused to send a request to host", name)
+			assert.NotContains(t, web.hosts, u.Host, name)
+		} else {
+			assert.ErrorIs(t, err, ErrAuthorizationRequired, "%s: it has a token, which the server does not take", name)
+			assert.Contains(t, web.hosts, u.Host, name)
+		}
 	}
 }

@@ -333,6 +333,13 @@ type LoginPage struct {
 	User   string // the id of the [User] who logs in, or "" for the system
 	Server string // the name of the server
 	URL    string // of the page; it holds no secret
+
+	// Issuer is the host of the authorization server, and TokenHost the one that gets
+	// the code with which the page answers, each with its port if the address has one.
+	// The MCP server names both, unless [config.OAuth] does: a host that does not
+	// trust one returns an error instead of showing the page. Issuer is "" if only
+	// OAuth.AuthorizationURL and OAuth.TokenURL say where to log in.
+	Issuer, TokenHost string
 }
 
 // PromptOptions bound what the prompt sections have of tools.

@@ -149,8 +149,11 @@ type OAuth struct {
 	Resource string // of RFC 8707; the server's address if neither this nor the server names one
 
 	// The addresses of the authorization server: of its metadata, of the page for
-	// the user, and of its tokens. The metadata at MetadataURL may name any issuer;
-	// others count only where that issuer publishes them.
+	// the user, and of its tokens. The metadata at MetadataURL may name any issuer and
+	// any address; others count only where that issuer publishes them, and can't lead
+	// from a server on the public internet to an address that is not. Without TokenURL and
+	// MetadataURL, a code whose answer does not say whose it is goes only to the host of
+	// the page, or to one below or above it.
 	MetadataURL, AuthorizationURL, TokenURL string
 }
 

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // isLoopback reports whether host is this machine. Other names may lead anywhere, also one
@@ -29,6 +31,38 @@ func origin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
+// hostOf returns the host and the port in an address, for people.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return text.Line(u.Host, maxSaid)
+}
+
+// sameService reports whether two addresses are likely of one service: they have the same
+// scheme and port, and their hosts are equal or one is below the other, www aside. Not so
+// hosts side by side: providers give those to everyone.
+//
+//	https://www.example.com https://api.example.com   yes
+//	https://one.workers.dev https://two.workers.dev   no
+func sameService(a, b string) bool {
+	ua, err := url.Parse(a)
+	ub, err2 := url.Parse(b)
+	if err != nil || err2 != nil || ua.Scheme != ub.Scheme || ua.Port() != ub.Port() {
+		return false
+	}
+	site := func(u *url.URL) string {
+		host := strings.ToLower(u.Hostname())
+		if rest, ok := strings.CutPrefix(host, "www."); ok && strings.Contains(rest, ".") {
+			return rest
+		}
+		return host
+	}
+	ha, hb := site(ua), site(ub)
+	return ha != "" && hb != "" && (ha == hb || strings.HasSuffix(ha, "."+hb) || strings.HasSuffix(hb, "."+ha))
+}
+
 // plain returns the address of the server as a resource: without a query.
 func plain(address string) string {
 	u, err := url.Parse(address)
@@ -37,4 +71,66 @@ func plain(address string) string {
 	}
 	u.RawQuery, u.Fragment, u.User = "", "", nil
 	return u.String()
+}
+
+// addressIn returns the address that a host is, if it is one and no name. What some
+// resolvers take for an address, such as 127.1 and 0x7f000001, counts as the invalid one.
+func addressIn(host string) (ip netip.Addr, ok bool) {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip, true
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if last == "localhost" { // RFC 6761, 6.3: also the names below it
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
+	}
+	hex, isHex := strings.CutPrefix(last, "0x")
+	return netip.Addr{}, isHex && strings.Trim(hex, "0123456789abcdef") == "" || last != "" && strings.Trim(last, "0123456789") == ""
+}
+
+// notPublic are the addresses that nobody has on the public internet, besides those that
+// package netip knows.
+var notPublic = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),      // this machine
+	netip.MustParsePrefix("100.64.0.0/10"),  // of carriers (RFC 6598), and of private networks on top of others
+	netip.MustParsePrefix("192.0.0.0/24"),   // of protocols, and of a cloud's metadata
+	netip.MustParsePrefix("240.0.0.0/4"),    // reserved
+	netip.MustParsePrefix("64:ff9b:1::/48"), // of local translators (RFC 8215)
+	netip.MustParsePrefix("fec0::/10"),      // local, as once defined
+}
+
+// isInternal reports whether only some machines can reach an address, such as this one.
+func isInternal(ip netip.Addr) bool {
+	ip = inner(ip)
+	if !ip.IsValid() || !ip.IsGlobalUnicast() || ip.IsPrivate() {
+		return true
+	}
+	for _, p := range notPublic {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLinkLocal reports whether an address is of the same cable, or of the cloud that the
+// machine runs in.
+func isLinkLocal(ip netip.Addr) bool { return inner(ip).IsLinkLocalUnicast() }
+
+// inner returns the IPv4 address to which packets for an IPv6 address go in the end, or
+// the address itself, without a zone.
+func inner(ip netip.Addr) netip.Addr {
+	ip = ip.Unmap().WithZone("")
+	if !ip.Is6() || ip.IsLoopback() || ip.IsUnspecified() {
+		return ip
+	}
+	b := ip.As16()
+	switch {
+	case [12]byte(b[:12]) == [12]byte{}, // an older form of mapped ones
+		[12]byte(b[:12]) == [12]byte{0x00, 0x64, 0xff, 0x9b}: // NAT64 (RFC 6052)
+		return netip.AddrFrom4([4]byte(b[12:]))
+	case b[0] == 0x20 && b[1] == 0x02: // 6to4 (RFC 3056)
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	return ip
 }

@@ -68,7 +68,7 @@ func listen(configured, registered string) (*callback, error) {
 }
 
 // wait opens the page and returns the query with which the browser comes back.
-func (c *callback) wait(ctx context.Context, page, state string, open Open) (url.Values, error) {
+func (c *callback) wait(ctx context.Context, page Page, state string, open Open) (url.Values, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type opened struct {

@@ -44,12 +44,12 @@ func TestSpecH7Client(t *testing.T) {
 			a := New(Config{OAuth: c.oauth, URL: authority.Server, Key: "k", Store: new(Memory), HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
 			t.Cleanup(a.Close)
 			var page url.Values
-			err := a.Login(t.Context(), func(_ context.Context, address string) (string, error) {
-				u, err := url.Parse(address)
+			err := a.Login(t.Context(), func(_ context.Context, at Page) (string, error) {
+				u, err := url.Parse(at.URL)
 				require.NoError(t, err)
 				page = u.Query()
 				client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-				resp, err := client.Get(address)
+				resp, err := client.Get(at.URL)
 				require.NoError(t, err)
 				require.NoError(t, resp.Body.Close())
 				return resp.Header.Get("Location"), nil

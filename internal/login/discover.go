@@ -104,7 +104,7 @@ func (a *Account) challenged(ctx context.Context) []string {
 		return nil
 	}
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := a.cfg.HTTP.RoundTrip(r)
+	resp, err := a.web.RoundTrip(r)
 	if err != nil {
 		return nil // the next request tells
 	}

@@ -17,9 +17,16 @@ import (
 // clientName is what a page of an authorization server calls us.
 const clientName = "mcphybrid"
 
-// Open shows the user the page at address. It may return the address to which the
-// page sent the browser in the end, or "" if the browser reaches this machine.
-type Open func(ctx context.Context, address string) (redirected string, err error)
+// A Page is where the user logs in.
+type Page struct {
+	URL       string
+	Issuer    string // the host of the issuer of the authorization server, or "" if the settings don't tell
+	TokenHost string // to which the code goes
+}
+
+// Open shows the user the page. It may return the address to which the page sent the
+// browser in the end, or "" if the browser reaches this machine.
+type Open func(ctx context.Context, page Page) (redirected string, err error)
 
 // Login lets the user log in, until ctx ends. It opens one page, waits for the answer
 // and keeps the tokens. Other logins and refreshes of the account in this process go
@@ -85,12 +92,15 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 	if err != nil {
 		return r, err
 	}
-	said, err := to.wait(ctx, page, state, open)
+	said, err := to.wait(ctx, Page{page, hostOf(r.Issuer), hostOf(r.TokenURL)}, state, open)
 	if err != nil {
 		return r, err
 	}
 	code, err := codeIn(said, state, &found)
 	if err != nil {
+		return r, err
+	}
+	if err := a.oneService(said, page, r.TokenURL); err != nil {
 		return r, err
 	}
 	a.hold("token", code)

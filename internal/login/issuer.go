@@ -12,7 +12,8 @@ import (
 // An authorization server is known by its issuer. A hostile one may claim the issuer of
 // another, show the other's page, and have the code sent to itself. So metadata count
 // only at the address that is formed from their issuer (RFC 8414, 3.3), and an answer
-// only if it is of the issuer that was asked (RFC 9207).
+// only if it is of the issuer that was asked (RFC 9207). Where an answer does not say that,
+// the page and the token endpoint must be of one service, or the settings name the latter.
 
 // Where an issuer publishes its metadata.
 const (
@@ -76,4 +77,14 @@ func (d *discovery) fromIssuer(said url.Values) error {
 		}
 	}
 	return nil
+}
+
+// oneService fails if an answer does not say whose it is, and the code in it would go to
+// another service than that of the page, which the settings don't name.
+func (a *Account) oneService(said url.Values, page, token string) error {
+	if said.Get("iss") != "" || a.cfg.TokenURL != "" || a.cfg.MetadataURL != "" || sameService(page, token) {
+		return nil
+	}
+	return fmt.Errorf("the page is at %q, and its answer does not say whose it is: the code was not sent to %q, which may be of another service: "+
+		"if you trust it with logins at the page, set OAuth.TokenURL to %q", hostOf(page), hostOf(token), text.Line(token, maxSaid))
 }

@@ -34,6 +34,7 @@ type Config struct {
 // concurrent use.
 type Account struct {
 	cfg Config
+	web *reach // instead of cfg.HTTP
 
 	// Hold, if not nil, is told of each secret before it is used.
 	Hold func(name string, values []string)
@@ -66,7 +67,7 @@ const (
 
 // New returns an account. It reads the store when it is used first.
 func New(cfg Config) *Account {
-	a := &Account{cfg: cfg, turn: make(chan struct{}, 1)}
+	a := &Account{cfg: cfg, web: newReach(&cfg), turn: make(chan struct{}, 1)}
 	a.life, a.end = context.WithCancel(context.Background())
 	return a
 }
@@ -81,9 +82,7 @@ func (a *Account) Close() {
 	a.busy.Wait()
 	t.Stop()
 	a.end()
-	if own, ok := a.cfg.HTTP.(*http.Transport); ok {
-		own.CloseIdleConnections()
-	}
+	a.web.close()
 }
 
 var errClosed = errors.New("the account is closed")

@@ -38,8 +38,8 @@ func account(t *testing.T, tokens store.Tokens) (*Account, *mcptest.Authority) {
 		require.NoError(t, err)
 		require.Empty(t, header)
 	}
-	require.NoError(t, a.Login(t.Context(), func(_ context.Context, page string) (string, error) {
-		mcptest.Browse(t, page)
+	require.NoError(t, a.Login(t.Context(), func(_ context.Context, page Page) (string, error) {
+		mcptest.Browse(t, page.URL)
 		return "", nil
 	}))
 	return a, authority
@@ -120,8 +120,8 @@ func TestDocumentIsBounded(t *testing.T) {
 		return r.URL.Path == "/token"
 	}
 	authority.Mu.Unlock()
-	err = a.Login(t.Context(), func(_ context.Context, page string) (string, error) {
-		mcptest.Browse(t, page)
+	err = a.Login(t.Context(), func(_ context.Context, page Page) (string, error) {
+		mcptest.Browse(t, page.URL)
 		return "", nil
 	})
 	assert.ErrorContains(t, err, "more than the limit of 65536")
@@ -320,7 +320,7 @@ func TestCallback(t *testing.T) {
 	defer c.close()
 	got := make(chan url.Values, 1)
 	go func() {
-		said, err := c.wait(t.Context(), "page", "right", func(context.Context, string) (string, error) { return "", nil })
+		said, err := c.wait(t.Context(), Page{URL: "page"}, "right", func(context.Context, Page) (string, error) { return "", nil })
 		assert.NoError(t, err)
 		got <- said
 	}()

@@ -36,14 +36,14 @@ type oauthTransport struct {
 	described bool     // the metadata of the resource were seen
 	scopes    []string // that these have
 	named     bool     // metadata of an authorization server were seen
-	foreign   error    // of the first metadata that another issuer should publish; these count as not found
+	foreign   error    // of the first metadata that another issuer should publish, or that are out of reach; these count as not found
 	promises  bool     // an authorization server promises to name itself in its answers
 	documents bool     // an authorization server reads what a client publishes of itself
 }
 
 func (a *Account) transport() *oauthTransport {
 	server, err := url.Parse(a.cfg.URL)
-	return &oauthTransport{base: a.cfg.HTTP, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !isLoopback(server.Hostname())}
+	return &oauthTransport{base: a.web, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !isLoopback(server.Hostname())}
 }
 
 func (c *oauthTransport) client() *http.Client {
@@ -69,6 +69,9 @@ func (c *oauthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := hostcode.Detached(r.Context(), "the request", func() (*http.Response, error) { return exchange(c.base, r) })
 	if err != nil {
+		if refused := (*outOfReach)(nil); errors.As(err, &refused) {
+			c.foreign = cmp.Or(c.foreign, error(refused)) // mcp-go would go on without metadata
+		}
 		return nil, err
 	}
 	data, err := io.ReadAll(resp.Body)

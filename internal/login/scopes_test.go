@@ -74,8 +74,8 @@ func TestWantKeepsRefreshes(t *testing.T) {
 		a := New(Config{OAuth: oauth, URL: authority.Server, Key: "k", Store: new(Memory), HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
 		t.Cleanup(a.Close)
 		login := func() {
-			require.NoError(t, a.Login(t.Context(), func(_ context.Context, page string) (string, error) {
-				mcptest.Browse(t, page)
+			require.NoError(t, a.Login(t.Context(), func(_ context.Context, page Page) (string, error) {
+				mcptest.Browse(t, page.URL)
 				return "", nil
 			}))
 		}
