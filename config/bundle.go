@@ -56,7 +56,7 @@ var bundleFolders = strings.NewReplacer("${HOME}", "${userHome}", "${DESKTOP}", 
 
 // readBundle reads the manifest of a bundle. A setting becomes its default, or an input
 // if it has none.
-func readBundle(top object) (object, error) {
+func readBundle(top object, _ *notes) (object, error) {
 	var b bundle
 	manifest, err := json.Marshal(top.values)
 	if err != nil || json.Unmarshal(manifest, &b) != nil {

@@ -187,6 +187,18 @@ func TestPackagesFromElsewhereAreRefused(t *testing.T) {
 	}
 }
 
+// A named argument without a value may be meant as a flag, or be up to the user.
+func TestNamedArgumentsWithoutValue(t *testing.T) {
+	t.Parallel()
+	file, err := parse([]byte(`{"name": "x/y", "packages": [{"registryType": "npm", "identifier": "p", "packageArguments": [
+		{"type": "named", "name": "--flag"}, {"type": "named", "name": "--key", "value": "{k}", "variables": {"k": {}}},
+		{"type": "named", "name": "--set", "value": "1"}, {"type": "positional", "valueHint": "x"}]}]}`), source{})
+	require.NoError(t, err)
+	require.Len(t, file.servers, 1)
+	assert.Equal(t, []string{"-y", "--", "p", "--set", "1"}, file.servers[0].Args)
+	assert.Equal(t, []string{`the argument "--flag" has no value, so it is left out`, `the argument "--key" has no value, so it is left out`}, file.notes)
+}
+
 // To encoding/json, keys that differ by letter case only are one key.
 func TestKeysTwiceInBundlesAndPublishedServers(t *testing.T) {
 	t.Parallel()
