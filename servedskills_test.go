@@ -3,6 +3,8 @@ package mcphybrid
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -524,4 +526,51 @@ func TestSpecH8SkillsAreMergedAnew(t *testing.T) {
 	}
 	v = s.view()
 	assert.Same(t, v.mySkills(), v.mySkills(), "it is still kept")
+}
+
+// A server whose skills are left out keeps its tools, and is not told of for its skills. A
+// replica that shares the cache still has them.
+func TestNoSkills(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	docs.Has("merge-pages", "Merge.", "", "a.md", "Alpha")
+	docs.List = append(docs.List, `{"uri":"wrong"}`)
+	docs.AddResourceTemplate(mcp.NewResourceTemplate("skill://{+path}", "files"), nil)
+	url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		switch {
+		case r.Method != http.MethodPost || err != nil:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case !strings.Contains(string(body), `"id":`):
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			assert.NoError(t, json.NewEncoder(w).Encode(docs.HandleMessage(r.Context(), body)))
+		}
+	}), "127.0.0.1:0")
+	cache := new(mcptest.Store)
+	start := func(without bool) *Manager {
+		m, _ := newTestManager(t, &Options{Cache: cache, Servers: []ServerConfig{{Name: "docs", URL: url, NoSkills: without}}})
+		return m
+	}
+	for _, state := range []State{StateReady, StateCached} {
+		m := start(true)
+		assert.Equal(t, state, m.Servers()[0].State)
+		assert.Empty(t, m.Problems())
+		s := m.NewSession(nil)
+		assert.Empty(t, skillsSection(s))
+		assert.Equal(t, 1, m.Servers()[0].Tools)
+		for _, uri := range []string{"skill://merge-pages/SKILL.md", "skill://merge-pages/a.md"} {
+			_, err := s.ReadResource(t.Context(), "docs", uri)
+			assert.ErrorIs(t, err, ErrNotPermitted, uri)
+		}
+		require.NoError(t, check(m, s))
+		require.NoError(t, m.Close())
+	}
+	m := start(false)
+	assert.Equal(t, StateCached, m.Servers()[0].State)
+	s := m.NewSession(nil)
+	assert.Contains(t, skillsSection(s), "mcp_docs__merge-pages")
+	assert.Contains(t, loaded(t, s, "mcp_docs__merge-pages"), "Merge.")
+	require.NoError(t, check(m, s))
 }
