@@ -22,7 +22,7 @@ import (
 // or call of the model has it.
 func (s *Session) AppTools(server string) (tools []*BridgeTool) {
 	v := s.view()
-	for _, t := range s.toolsOfServer(v, server) {
+	for _, t := range s.serverNamed(v, server).all() {
 		if t.def.Apps.app && v.appMayUse(t) {
 			tools = append(tools, t)
 		}
@@ -56,22 +56,21 @@ func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any
 	return res, err
 }
 
-// toolsOfServer returns all tools of a server: those that are for the model, then the others.
-func (s *Session) toolsOfServer(v *view, server string) []*BridgeTool {
-	if of := s.serverNamed(v, server); of != nil {
-		return slices.Concat(of.tools, of.appTools)
+// all returns all tools of a server: those that are for the model, then the others. s may be
+// nil.
+func (s *serverTools) all() []*BridgeTool {
+	if s == nil {
+		return nil
 	}
-	return nil
+	return slices.Concat(s.tools, s.appTools)
 }
 
 // serverNamed returns what the catalogs took of a server, or nil. A user's server that has
 // listed nothing yet is not the system's of that name: its pages are not that one's.
 func (s *Session) serverNamed(v *view, name string) *serverTools {
 	for _, c := range slices.Backward(v.catalogs) {
-		for _, of := range c.list.servers {
-			if of != nil && of.server == name {
-				return of
-			}
+		if of := c.byServer()[name]; of != nil {
+			return of
 		}
 		if _, there := s.tenant.manager.status(c.owner, name); there {
 			return nil
@@ -92,7 +91,8 @@ func (s *Session) appTool(server, own string) (*BridgeTool, error) {
 	if v.ended {
 		return nil, prefixed(ErrClosed, "")
 	}
-	for _, t := range s.toolsOfServer(v, server) {
+	of := s.serverNamed(v, server)
+	for _, t := range of.all() {
 		switch {
 		case t.def.Own != own || !t.def.Apps.app:
 		case !v.appMayUse(t):
@@ -101,7 +101,7 @@ func (s *Session) appTool(server, own string) (*BridgeTool, error) {
 			return t, nil
 		}
 	}
-	if of := s.serverNamed(v, server); of != nil {
+	if of != nil {
 		for _, e := range of.changed {
 			if e.Quarantined && e.def != nil && e.def.Own == own && e.def.Apps.app && v.rights.Permit(e.def.subject()) {
 				return nil, e

@@ -31,8 +31,8 @@ type catalog struct {
 	known          knownHints       // hints, some of them for tools that are not here
 	shelf          *resources.Shelf // what servers offer besides tools
 
-	originals func() map[string][]int // indexes in tools, ascending, by a tool's own name
-	listed    func() map[string]bool  // servers whose tools are known, even if there are none
+	originals func() map[string][]int        // indexes in tools, ascending, by a tool's own name
+	byServer  func() map[string]*serverTools // what there is of a server, by its name
 	hashed    struct {
 		once sync.Once
 		text string
@@ -42,8 +42,8 @@ type catalog struct {
 
 // noTools is the catalog without tools. ended is the catalog of a closed Manager.
 var (
-	noTools = &catalog{deferredIndex: &deferredIndex{of: nothing}, originals: func() map[string][]int { return nil }, listed: func() map[string]bool { return nil }}
-	ended   = &catalog{ended: true, deferredIndex: noTools.deferredIndex, originals: noTools.originals, listed: noTools.listed}
+	noTools = &catalog{deferredIndex: &deferredIndex{of: nothing}, originals: func() map[string][]int { return nil }, byServer: func() map[string]*serverTools { return nil }}
+	ended   = &catalog{ended: true, deferredIndex: noTools.deferredIndex, originals: noTools.originals, byServer: noTools.byServer}
 )
 
 // indexOf returns the index in c.tools of the tool with that registered name.
@@ -114,14 +114,14 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 	c.resolveDependencies(needs, unlisted)
 	c.noteRemoved(prev)
 	c.deferredIndex = &deferredIndex{maker: indexes}
-	c.listed = sync.OnceValue(func() map[string]bool {
-		servers := make(map[string]bool, len(c.list.servers))
+	c.byServer = sync.OnceValue(func() map[string]*serverTools {
+		byName := make(map[string]*serverTools, len(c.list.servers))
 		for _, s := range c.list.servers {
-			if s != nil && s.lists {
-				servers[s.server] = true
+			if s != nil && byName[s.server] == nil {
+				byName[s.server] = s
 			}
 		}
-		return servers
+		return byName
 	})
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))

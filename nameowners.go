@@ -139,5 +139,8 @@ func (s *Session) carryOver(catalogs []*catalog) carryOver {
 func (k restoredTools) isAway(t *BridgeTool, catalogs []*catalog) bool {
 	kept := k[t.name]
 	return kept != nil && kept.is(t) && !kept.removed &&
-		!slices.ContainsFunc(catalogs, func(c *catalog) bool { return c.owner == t.owner && c.listed()[t.def.Server] })
+		!slices.ContainsFunc(catalogs, func(c *catalog) bool {
+			of := c.byServer()[t.def.Server]
+			return c.owner == t.owner && of != nil && of.lists
+		})
 }

@@ -87,12 +87,16 @@ func (m *Manager) checkResources(ctx context.Context, src *source, list upstream
 
 // lister returns what checks the lists of the server besides its tools.
 func (src *source) lister(access Access, book *names.Book, maxBytes int) *resources.Lister {
-	return &resources.Lister{Server: src.name, Names: src.subjectOf, MaxBytes: maxBytes, Skill: func(it *resources.Item) (string, error) { return src.nameSkill(book, it) }, Bar: func(t rules.Subject) error {
+	l := &resources.Lister{Server: src.name, Names: src.subjectOf, MaxBytes: maxBytes, Skill: func(it *resources.Item) (string, error) { return src.nameSkill(book, it) }, Bar: func(t rules.Subject) error {
 		if !permitsOwn(src.cfg.Tools, t) || !rules.Access(access).Permits(t) {
 			return ErrNotPermitted
 		}
 		return nil
 	}}
+	if src.cfg.NoSkills { // they are kept, since others may share the cache
+		l.NoSkills = ErrNotPermitted
+	}
+	return l
 }
 
 // idleEntries returns an error for each entry of [ServerConfig.Tools] that matches nothing of

@@ -117,13 +117,14 @@ func awaySkill(e saved.Skill) *skill {
 	return &skill{Skill: Skill{Name: e.Name, Description: e.Description}, element: textSkillElement(e.Name, e.Description)}
 }
 
-// permitsAway reports whether the session may know of a skill that need not be here.
-func (v *view) permitsAway(sk *skill) bool {
+// permitsAway reports whether the session, which has the skills mine, may know of a skill
+// that need not be here.
+func (v *view) permitsAway(mine *skillView, sk *skill) bool {
 	switch {
 	case sk.served == nil:
 		return v.skillRights.PermitName(sk.Name)
 	case sk.served.entry != nil:
-		return v.mySkills().served[sk]
+		return mine.served[sk]
 	}
 	all := v.resources(v.tenant)
 	barred := func(s resources.Owned) bool { return all.BarURI(s.Of, sk.served.names) != nil }

@@ -3,11 +3,14 @@ package mcphybrid
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -272,23 +275,72 @@ func TestSpecH8SkillsPushOutNone(t *testing.T) {
 	assert.Equal(t, []string{"a000", "a001", "a002", "a003"}, names)
 	require.NoError(t, check(m, s))
 
-	churn := mcptest.NewSkilled("churn", mcptest.Echo("merge", "Merges pages"))
-	m, _ = newTestManager(t, &Options{Skills: someSkills(3), SkillListing: SkillListingOptions{Max: 10}, Servers: []ServerConfig{skilledConfig("churn", churn)}})
-	s = m.NewSession(nil)
-	for i := range 20 {
-		churn.Mu.Lock()
-		churn.List = nil
-		churn.Mu.Unlock()
-		churn.Has(fmt.Sprintf("s%d", i), "Text.", "")
-		churn.Relist()
-		soon(t, func() bool { return len(foundSkills(t, s, fmt.Sprintf("select:mcp_churn__s%d", i))) == 1 })
-		section = skillsSection(s)
+	for _, listing := range []SkillListingOptions{{Max: 10}, {MaxTokens: 330}} {
+		churn := mcptest.NewSkilled("churn", mcptest.Echo("merge", "Merges pages"))
+		m, _ = newTestManager(t, &Options{Skills: someSkills(3), SkillListing: listing, Servers: []ServerConfig{skilledConfig("churn", churn)}})
+		s = m.NewSession(nil)
+		for i := range 20 {
+			churn.Mu.Lock()
+			churn.List = nil
+			churn.Mu.Unlock()
+			churn.Has(fmt.Sprintf("s%d", i), "Text.", "")
+			churn.Relist()
+			soon(t, func() bool { return len(foundSkills(t, s, fmt.Sprintf("select:mcp_churn__s%d", i))) == 1 })
+			section = skillsSection(s)
+		}
+		names, _ = listedIn(t, section)
+		assert.LessOrEqual(t, len(names), 3+10, "%+v", listing)
+		assert.GreaterOrEqual(t, len(names), 10, "%+v", listing)
+		assert.NotContains(t, section, "skill_search")
+		require.NoError(t, check(m, s))
 	}
-	names, _ = listedIn(t, section)
-	assert.LessOrEqual(t, len(names), 3+10)
-	assert.GreaterOrEqual(t, len(names), 10)
-	assert.NotContains(t, section, "skill_search")
-	require.NoError(t, check(m, s))
+}
+
+// SPEC H8: neither the number nor the bytes of servers' skills fill the prompt of a session
+// that may not search.
+func TestSpecH8SkillsWithoutSearchAreBounded(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	for i := range 20 {
+		docs.Has(fmt.Sprintf("s%d", i), "Text.", "")
+	}
+	for tokens, want := range map[int]int{5000: 3 + 20, 300: 3} {
+		m, _ := newTestManager(t, &Options{Skills: someSkills(3), SkillListing: SkillListingOptions{MaxTokens: tokens}, Servers: []ServerConfig{skilledConfig("docs", docs)}})
+		s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{SkillSearchToolName}}})
+		names, _ := listedIn(t, skillsSection(s))
+		assert.Len(t, names, want, "%d tokens", tokens)
+		require.NoError(t, check(m, s))
+	}
+}
+
+// What a session may load is made once for a search and for a restore, also where it is not
+// kept since there are sessions with many different rights.
+func TestSkillsOfManyRightsAreViewedOnce(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	for i := range 20 {
+		docs.Has(fmt.Sprintf("s%d", i), "Text.", "")
+	}
+	m, _ := newTestManager(t, &Options{Skills: someSkills(20), Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	var v *view
+	for i := range maxPromptPrefixes + 1 {
+		v = m.NewSession(&SessionOptions{Skills: Access{Deny: []string{fmt.Sprintf("x%d", i)}}}).view()
+		v.mySkills()
+	}
+	made := func() int32 { return v.servedViews.Load().made.Load() }
+	require.Greater(t, made(), int32(maxPromptPrefixes), "the last one is not kept")
+	before := made()
+	assert.Len(t, v.findSkills("says", 40), 40)
+	assert.Equal(t, before+1, made())
+	told := &saved.Skills{}
+	for _, sk := range v.mySkills().list {
+		told.Listed = append(told.Listed, saved.Skill{Name: sk.Name, Description: sk.Description, Server: sk.server(), URI: sk.uri()})
+	}
+	before = made()
+	restored, err := v.restoreSkills(told, func(name string) { t.Error(name) })
+	require.NoError(t, err)
+	assert.Len(t, restored.Listed, 40)
+	assert.Equal(t, before+1, made())
 }
 
 // SPEC H8: what a server says wrongly of a skill costs that skill, and is told.
@@ -474,4 +526,51 @@ func TestSpecH8SkillsAreMergedAnew(t *testing.T) {
 	}
 	v = s.view()
 	assert.Same(t, v.mySkills(), v.mySkills(), "it is still kept")
+}
+
+// A server whose skills are left out keeps its tools, and is not told of for its skills. A
+// replica that shares the cache still has them.
+func TestNoSkills(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	docs.Has("merge-pages", "Merge.", "", "a.md", "Alpha")
+	docs.List = append(docs.List, `{"uri":"wrong"}`)
+	docs.AddResourceTemplate(mcp.NewResourceTemplate("skill://{+path}", "files"), nil)
+	url := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		switch {
+		case r.Method != http.MethodPost || err != nil:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case !strings.Contains(string(body), `"id":`):
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			assert.NoError(t, json.NewEncoder(w).Encode(docs.HandleMessage(r.Context(), body)))
+		}
+	}), "127.0.0.1:0")
+	cache := new(mcptest.Store)
+	start := func(without bool) *Manager {
+		m, _ := newTestManager(t, &Options{Cache: cache, Servers: []ServerConfig{{Name: "docs", URL: url, NoSkills: without}}})
+		return m
+	}
+	for _, state := range []State{StateReady, StateCached} {
+		m := start(true)
+		assert.Equal(t, state, m.Servers()[0].State)
+		assert.Empty(t, m.Problems())
+		s := m.NewSession(nil)
+		assert.Empty(t, skillsSection(s))
+		assert.Equal(t, 1, m.Servers()[0].Tools)
+		for _, uri := range []string{"skill://merge-pages/SKILL.md", "skill://merge-pages/a.md"} {
+			_, err := s.ReadResource(t.Context(), "docs", uri)
+			assert.ErrorIs(t, err, ErrNotPermitted, uri)
+		}
+		require.NoError(t, check(m, s))
+		require.NoError(t, m.Close())
+	}
+	m := start(false)
+	assert.Equal(t, StateCached, m.Servers()[0].State)
+	s := m.NewSession(nil)
+	assert.Contains(t, skillsSection(s), "mcp_docs__merge-pages")
+	assert.Contains(t, loaded(t, s, "mcp_docs__merge-pages"), "Merge.")
+	require.NoError(t, check(m, s))
 }

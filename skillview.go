@@ -132,11 +132,17 @@ func (v *view) searchesSkills() bool {
 
 // skill returns the skill with that name if the session may load it, or nil.
 func (v *view) skill(name string) *skill {
-	if v.skills == nil || !mayUse(v.rights, SkillLoadToolName) {
+	return v.skillOf(v.mySkills(), name)
+}
+
+// skillOf is skill for who has mySkills. Making these takes as long as there are skills, and
+// of sessions with many different rights they are not kept.
+func (v *view) skillOf(mine *skillView, name string) *skill {
+	if len(mine.list) == 0 {
 		return nil
 	}
 	sk := v.skills.byName[name]
-	if sk != nil && sk.served != nil && v.mySkills().served[sk] || sk != nil && sk.served == nil && v.skillRights.PermitName(name) {
+	if sk != nil && (mine.served[sk] || sk.served == nil && v.skillRights.PermitName(name)) {
 		return sk
 	}
 	return nil
@@ -185,7 +191,8 @@ type skillsText struct {
 // newSkills returns what is said of new skills for a model that was shown list, or nil
 // if there are none.
 func (v *view) newSkills(list []listItem) *skillsText {
-	told, served, searched := make(map[string]bool), 0, false
+	told, searched := make(map[string]bool), false
+	var served []*skill // that were told, then the new ones too
 	for _, e := range list {
 		if e.section != skillText {
 			continue
@@ -197,7 +204,7 @@ func (v *view) newSkills(list []listItem) *skillsText {
 		for _, sk := range e.mentions.skills.Listed {
 			told[sk.Name] = true
 			if sk.server() != "" {
-				served++
+				served = append(served, sk)
 			}
 		}
 	}
@@ -209,7 +216,8 @@ func (v *view) newSkills(list []listItem) *skillsText {
 	}
 	hosts := slices.DeleteFunc(slices.Clone(o.Listed), func(sk *skill) bool { return sk.served != nil })
 	news := len(o.Listed) - len(hosts) // of servers
-	if news > 0 && !v.searchesSkills() && served+news > v.skills.maxInline {
+	served = append(served, slices.DeleteFunc(slices.Clone(o.Listed), func(sk *skill) bool { return sk.served == nil })...)
+	if news > 0 && !v.searchesSkills() && !v.skills.fits(served) {
 		o.Listed, news = hosts, 0 // who lists others again and again must not fill a conversation
 	}
 	switch {
@@ -240,6 +248,7 @@ func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skills
 	if !mayUse(v.rights, SkillLoadToolName) {
 		return nil, nil
 	}
+	mine := v.mySkills()
 	for _, e := range o.Listed {
 		name := e.Name
 		if e.Server != "" && text.IsSafeName(name) && len(e.URI) <= resources.MaxURI {
@@ -248,12 +257,12 @@ func (v *view) restoreSkills(o *saved.Skills, report func(name string)) (*skills
 		if err := (&Skill{Name: name, Description: e.Description, Body: "-"}).Validate(); err != nil {
 			return nil, fmt.Errorf("the skill %q: %w", text.Line(e.Name, text.MaxName), err)
 		}
-		sk := v.skill(e.Name)
+		sk := v.skillOf(mine, e.Name)
 		if sk == nil || sk.Description != e.Description || sk.server() != e.Server {
 			report(e.Name)
 			sk = awaySkill(e)
 		}
-		if v.permitsAway(sk) && !seen[e.Name] {
+		if v.permitsAway(mine, sk) && !seen[e.Name] {
 			seen[e.Name] = true
 			restored.Listed = append(restored.Listed, sk)
 		}
@@ -319,9 +328,10 @@ func (s *Session) answerSkillSearch(args json.RawMessage) *mcp.CallToolResult {
 // in the order given.
 func (v *view) findSkills(query string, n int) []*skill {
 	var found []*skill
+	mine := v.mySkills()
 	names, only := queryNames(query)
 	for _, name := range names {
-		if sk := v.skill(name); sk != nil && !slices.Contains(found, sk) {
+		if sk := v.skillOf(mine, name); sk != nil && !slices.Contains(found, sk) {
 			found = append(found, sk)
 		}
 	}
@@ -329,7 +339,7 @@ func (v *view) findSkills(query string, n int) []*skill {
 		named := len(found)
 		may := func(doc int) bool {
 			sk := v.skills.list[doc]
-			return v.skill(sk.Name) != nil && !slices.Contains(found[:named], sk)
+			return v.skillOf(mine, sk.Name) != nil && !slices.Contains(found[:named], sk)
 		}
 		for _, match := range v.skills.index().Search(query, n, may) {
 			found = append(found, v.skills.list[match.Doc])

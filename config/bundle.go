@@ -26,18 +26,20 @@ type launch struct {
 	Command   string            `json:"command"`
 	Args      []string          `json:"args"`
 	Env       map[string]string `json:"env"`
-	Platforms map[string]launch `json:"platform_overrides,omitempty"`
-	switched
+	Platforms map[string]launch `json:"platform_overrides"`
+
+	others map[string]json.RawMessage // read as in other files
 }
 
-// A switched is what switches a bundle's server or tools off, and where it runs. These keys
-// are read as in other files.
-type switched struct {
-	Disabled      json.RawMessage `json:"disabled,omitempty"`
-	Enabled       json.RawMessage `json:"enabled,omitempty"`
-	DisabledTools json.RawMessage `json:"disabledTools,omitempty"`
-	EnabledTools  json.RawMessage `json:"enabledTools,omitempty"`
-	Cwd           json.RawMessage `json:"cwd,omitempty"`
+// UnmarshalJSON also keeps what bundles do not define, such as what switches tools off.
+func (l *launch) UnmarshalJSON(data []byte) error {
+	type plain launch
+	err := json.Unmarshal(data, (*plain)(l))
+	err = cmp.Or(err, json.Unmarshal(data, &l.others))
+	for _, own := range []string{"command", "args", "env", "platform_overrides"} {
+		maps.DeleteFunc(l.others, func(key string, _ json.RawMessage) bool { return strings.EqualFold(key, own) })
+	}
+	return err
 }
 
 // A setting is what a bundle's user may say.
@@ -54,7 +56,7 @@ var bundleFolders = strings.NewReplacer("${HOME}", "${userHome}", "${DESKTOP}", 
 
 // readBundle reads the manifest of a bundle. A setting becomes its default, or an input
 // if it has none.
-func readBundle(top object) (object, error) {
+func readBundle(top object, _ *notes) (object, error) {
 	var b bundle
 	manifest, err := json.Marshal(top.values)
 	if err != nil || json.Unmarshal(manifest, &b) != nil {
@@ -79,14 +81,18 @@ func readBundle(top object) (object, error) {
 			args = append(args, fill(arg))
 		}
 	}
-	run.Command, run.Args = fill(run.Command), args
+	server := make(map[string]any)
+	for key, raw := range run.others {
+		server[key] = raw
+		var value string
+		if kind(raw) == "string" && json.Unmarshal(raw, &value) == nil {
+			server[key] = fill(value)
+		}
+	}
 	for name, value := range run.Env {
 		run.Env[name] = fill(value)
 	}
-	var cwd string
-	if json.Unmarshal(run.Cwd, &cwd) == nil && cwd != "" { // else the reader of servers says what is wrong
-		run.Cwd, _ = json.Marshal(fill(cwd))
-	}
+	server["command"], server["args"], server["env"] = fill(run.Command), args, run.Env
 	var inputs []prompt
 	for _, name := range slices.Sorted(maps.Keys(b.Settings)) {
 		s := b.Settings[name]
@@ -95,26 +101,24 @@ func readBundle(top object) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	return fileWith(b.Name, run, inputs)
+	return fileWith(b.Name, server, inputs)
 }
 
 // here returns l as it is on this platform.
 func (l launch) here() launch {
 	own := l.Platforms[strings.Replace(runtime.GOOS, "windows", "win32", 1)]
-	here := launch{Command: cmp.Or(own.Command, l.Command), Args: l.Args, Env: make(map[string]string), switched: l.switched}
+	here := launch{Command: cmp.Or(own.Command, l.Command), Args: l.Args, Env: make(map[string]string), others: make(map[string]json.RawMessage)}
 	if own.Args != nil {
 		here.Args = own.Args
 	}
-	for _, of := range [...]struct{ here, own *json.RawMessage }{
-		{&here.Disabled, &own.Disabled}, {&here.Enabled, &own.Enabled}, {&here.DisabledTools, &own.DisabledTools},
-		{&here.EnabledTools, &own.EnabledTools}, {&here.Cwd, &own.Cwd},
-	} {
-		if *of.own != nil {
-			*of.here = *of.own
-		}
-	}
 	maps.Copy(here.Env, l.Env)
 	maps.Copy(here.Env, own.Env)
+	maps.Copy(here.others, l.others)
+	for key, raw := range own.others {
+		if kind(raw) != "null" { // null is as good as none
+			here.others[key] = raw
+		}
+	}
 	return here
 }
 

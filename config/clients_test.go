@@ -284,10 +284,12 @@ func clientFiles(t *testing.T) []clientFile {
 				Name: "weather", Command: "npx", Args: []string{"-y", "--", "@example/weather-server@1.4.0", "serve", "--units", "metric", "--area", "de/<city>"},
 				Env: map[string]string{"WEATHER_KEY": "<WEATHER_KEY>", "LOG_LEVEL": "info"}, Secrets: []string{"<WEATHER_KEY>"},
 			}},
+			notes: []string{`the argument "--cache" has no value, so it is left out`},
 		},
 		{
 			path: "registry/server.json", dialect: "registry",
 			refused: map[string]string{"weather": `"${input:WEATHER_KEY}": the user must be asked for "Key of the weather service"`},
+			notes:   []string{`the argument "--cache" has no value, so it is left out`},
 		},
 		{
 			path: "registry-remote/server.json", dialect: "registry", options: Options{Input: ask},

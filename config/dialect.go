@@ -41,8 +41,8 @@ type dialect struct {
 	inside []string
 
 	// rewrite, if not nil, makes a file with "mcpServers" and "inputs" of one that
-	// describes a server in other words.
-	rewrite func(object) (object, error)
+	// describes a server in other words, and notes what it leaves out.
+	rewrite func(object, *notes) (object, error)
 }
 
 // dialects are in the order in which they are recognized. Of several with one place

@@ -180,7 +180,7 @@ func parseDocument(data []byte, o *source) (*document, error) {
 			return nil, err
 		}
 		doc.off.all = string(top.values["disabled"]) == "true"
-		if top, err = d.rewrite(top); err != nil {
+		if top, err = d.rewrite(top, &doc.notes); err != nil {
 			return nil, err
 		}
 		servers = top.values["mcpServers"]

@@ -198,6 +198,7 @@ func (e *entry) own() {
 	e.Protocol = e.string("protocol")
 	e.take("eager", &e.Eager, "true or false")
 	e.take("noInstructions", &e.NoInstructions, "true or false")
+	e.take("noSkills", &e.NoSkills, "true or false")
 }
 
 // transport checks that the server is reached in a way that we know.

@@ -74,6 +74,7 @@ func TestEveryKey(t *testing.T) {
 				"prefix": "ops",
 				"protocol": "2025-11-25",
 				"noInstructions": true,
+				"noSkills": true,
 				"timeout": "20s",
 				"callTimeout": 30000,
 				"autoApprove": ["x"], "description": 7
@@ -100,6 +101,7 @@ func TestEveryKey(t *testing.T) {
 			Prefix:         "ops",
 			Protocol:       "2025-11-25",
 			NoInstructions: true,
+			NoSkills:       true,
 			StartTimeout:   20 * time.Second,
 			CallTimeout:    30 * time.Second,
 		},

@@ -96,6 +96,7 @@ const (
 //	"disabled"      true to leave it out
 //	"eager"         see [Server.Eager]
 //	"noInstructions" see [Server.NoInstructions]
+//	"noSkills"      see [Server.NoSkills]
 //	"tools"         {"allow": […], "deny": […]}: names or patterns, see [Access]
 //	"needs"         {"edit_file": ["read_file"]}: see [Server.Needs]
 //	"prefix"        see [Server.Prefix]

@@ -101,7 +101,7 @@ func (by launcher) elsewhere(arg string) bool {
 
 // readPublished reads a server.json: its first package that can be started here, or else
 // its first remote.
-func readPublished(top object) (object, error) {
+func readPublished(top object, tell *notes) (object, error) {
 	var name string
 	var packages []pack
 	var remotes []argument
@@ -110,7 +110,7 @@ func readPublished(top object) (object, error) {
 			return object{}, fmt.Errorf("%q is not as a server.json has it", key)
 		}
 	}
-	var f form
+	f := form{notes: tell}
 	var server map[string]any
 	if i := slices.IndexFunc(packages, pack.starts); i >= 0 {
 		server = f.start(packages[i])
@@ -137,6 +137,7 @@ func (p pack) starts() bool {
 
 // A form is filled in with what a server.json says, and has what is left to ask for.
 type form struct {
+	*notes
 	inputs []prompt
 	err    error // the first
 	size   int   // of all values, in bytes
@@ -186,11 +187,14 @@ func (f *form) start(p pack) map[string]any {
 // list returns the arguments of a command.
 func (f *form) list(arguments []argument) (list []string) {
 	for _, a := range arguments {
-		if value := f.text(a); value != "" {
-			if a.Type == "named" {
-				list = append(list, f.text(argument{Value: a.Name}))
-			}
+		value := f.text(a)
+		switch {
+		case value != "" && a.Type == "named":
+			list = append(list, f.text(argument{Value: a.Name}), value)
+		case value != "":
 			list = append(list, value)
+		case a.Type == "named":
+			f.add("the argument %q has no value, so it is left out", text.Line(a.Name, 200))
 		}
 	}
 	return list

@@ -187,6 +187,18 @@ func TestPackagesFromElsewhereAreRefused(t *testing.T) {
 	}
 }
 
+// A named argument without a value may be meant as a flag, or be up to the user.
+func TestNamedArgumentsWithoutValue(t *testing.T) {
+	t.Parallel()
+	file, err := parse([]byte(`{"name": "x/y", "packages": [{"registryType": "npm", "identifier": "p", "packageArguments": [
+		{"type": "named", "name": "--flag"}, {"type": "named", "name": "--key", "value": "{k}", "variables": {"k": {}}},
+		{"type": "named", "name": "--set", "value": "1"}, {"type": "positional", "valueHint": "x"}]}]}`), source{})
+	require.NoError(t, err)
+	require.Len(t, file.servers, 1)
+	assert.Equal(t, []string{"-y", "--", "p", "--set", "1"}, file.servers[0].Args)
+	assert.Equal(t, []string{`the argument "--flag" has no value, so it is left out`, `the argument "--key" has no value, so it is left out`}, file.notes)
+}
+
 // To encoding/json, keys that differ by letter case only are one key.
 func TestKeysTwiceInBundlesAndPublishedServers(t *testing.T) {
 	t.Parallel()
@@ -251,4 +263,28 @@ func TestSwitchesOfBundles(t *testing.T) {
 		require.Len(t, list, 1, keys)
 		assert.True(t, list[0].Disabled, keys)
 	}
+}
+
+// What bundles do not define is read as in other files.
+func TestOtherKeysOfBundles(t *testing.T) {
+	t.Parallel()
+	for _, keys := range []string{
+		`"excludeTools": ["rm(x)"]`, `"disabled_tools": ["rm"]`, `"disallowedTools": ["rm"]`, `"includeTools": ["ls"]`, `"enabledTools": []`, `"tools": {"allow": ["ls"], "deny": ["rm"]}`, `"tools": ["ls"]`,
+		`"isActive": false`, `"omit_tools_from": ["direct", "deferred"]`, `"workingDirectory": "${workspaceFolder}/a"`, `"prefix": "p"`, `"timeout": "5s"`, `"needs": {"a": ["b"]}`,
+		`"sandbox": true`, `"type": "http"`, `"disabledTools": "rm"`, `"url": "http://h"`, `"autoApprove": ["x"]`, `"excludeTool": ["rm"]`,
+	} {
+		server := `{"command": "run", "env": {}, ` + keys + `}`
+		want, err := parse([]byte(`{"mcpServers": {"b": `+server+`}}`), source{})
+		require.NoError(t, err, keys)
+		got, err := parse([]byte(`{"name": "b", "server": {"mcp_config": `+server+`}}`), source{})
+		require.NoError(t, err, keys)
+		got.dialect = want.dialect
+		assert.Equal(t, want, got, keys)
+	}
+	here := strings.Replace(runtime.GOOS, "windows", "win32", 1)
+	s := described(t, `{"name": "b", "server": {"mcp_config": {"command": "run", "excludeTools": ["a"], "isActive": false, "platform_overrides": {"`+here+`": {"excludeTools": ["b"], "isActive": null}}}}}`, nil)
+	assert.True(t, s.Disabled, "null switches nothing on")
+	s = described(t, `{"name": "b", "server": {"mcp_config": {"command": "run", "excludeTools": ["a"], "platform_overrides": {"`+here+`": {"excludeTools": ["b"], "envFile": null}}}}}`, nil)
+	require.NoError(t, s.err)
+	assert.Equal(t, []string{"b"}, s.Tools.Deny, "this system's own list counts")
 }

@@ -89,6 +89,10 @@ type Server struct {
 	// to use it. Otherwise models read the first sentence, and the whole on demand.
 	NoInstructions bool
 
+	// NoSkills leaves out the server's skills: nobody sees or loads them, or reads their
+	// files.
+	NoSkills bool
+
 	// Tools says which of the server's tools to use. The Manager ignores the
 	// others. Each entry is also about the tool's own name, whatever its form.
 	Tools Access

@@ -84,6 +84,10 @@ type Lister struct {
 	Bar      func(rules.Subject) error      // why the configuration does not permit something, or nil
 	MaxBytes int                         // of one element
 
+	// NoSkills, if not nil, says why the configuration permits no skill. Then nobody is told
+	// of skills that can't be used.
+	NoSkills error
+
 	// Skill checks what is said of a skill, and returns the name by which models load it.
 	Skill func(*Item) (string, error)
 }
@@ -100,14 +104,17 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Definition
 	for _, o := range old {
 		known[o.Entry.Key()] = o
 	}
-	note := func(format string, args ...any) {
+	note := func(kind Kind, format string, args ...any) {
+		if kind == Skill && l.NoSkills != nil {
+			return
+		}
 		err := fmt.Errorf("mcphybrid: server %q: "+format, append([]any{l.Server}, args...)...)
 		problems = append(problems, text.Bounded(err))
 	}
 	room := maxListedForms
 	for kind := range Kinds {
 		if failed := all.Failed[Lists[kind]]; failed != nil {
-			note("its %ss can't be listed: %w", kind, failed)
+			note(kind, "its %ss can't be listed: %w", kind, failed)
 			for _, o := range old {
 				if o.Entry.Kind == kind {
 					list = append(list, o)
@@ -138,7 +145,7 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Definition
 				}
 			}
 			if err != nil {
-				note("%s %d: %w", kind, i, err)
+				note(kind, "%s %d: %w", kind, i, err)
 				continue
 			}
 			seen[o.Entry.ID], named[o.Entry.Names.Name] = true, true
@@ -174,5 +181,8 @@ func (l *Lister) definition(kind Kind, e upstream.Element, known map[ID]*Definit
 		return old, nil
 	}
 	entry.Barred = l.Bar(entry.Names)
+	if kind == Skill && l.NoSkills != nil {
+		entry.Barred = l.NoSkills
+	}
 	return &Definition{entry, trust.Definition{Name: kind.String() + " " + item.ID, Sum: sha256.Sum256(e.Raw), Hash: item.Hash}}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -82,7 +83,7 @@ func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
 		}
 		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		switch code := resp.StatusCode; {
-		case code >= 300 && code < 400: // http.Client follows it
+		case slices.Contains(redirects, code) && resp.Header.Get("Location") != "":
 			return resp, nil
 		case code == http.StatusOK && kind == "text/event-stream":
 			if s.opened {
@@ -103,6 +104,9 @@ func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
 		}
 	}
 }
+
+// redirects are what http.Client follows to a Location.
+var redirects = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
 
 // silent returns an answer to r that is a stream on which nothing comes, until r's context ends.
 func silent(r *http.Request) *http.Response {

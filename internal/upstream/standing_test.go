@@ -47,7 +47,7 @@ func stream() *http.Response {
 
 // A server without the stream is asked once: mcp-go reads a stream on which nothing comes.
 func TestServerWithoutStandingStream(t *testing.T) {
-	for _, code := range []int{http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusOK} {
+	for _, code := range []int{http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusOK, http.StatusNotModified, http.StatusFound, http.StatusTemporaryRedirect} {
 		synctest.Test(t, func(t *testing.T) {
 			ask, asked := stands(t, nil, status(code))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -60,6 +60,16 @@ func TestServerWithoutStandingStream(t *testing.T) {
 			assert.Len(t, *asked, 1)
 		})
 	}
+}
+
+// Where a redirect leads to, http.Client follows.
+func TestStandingStreamIsElsewhere(t *testing.T) {
+	moved := status(http.StatusTemporaryRedirect)
+	moved.Header.Set("Location", "/other")
+	ask, _ := stands(t, nil, moved)
+	resp, err := ask(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusTemporaryRedirect, resp.StatusCode)
 }
 
 // A server that fails is asked for the stream less and less often.

@@ -35,7 +35,7 @@ import (
 const (
 	maxOpenCalls     = 64        // that wait for their clients: of a further one, the questions are declined
 	maxOpenOfOne     = 16        // of one client: a further one ends that which has waited longest
-	maxOpenArguments = 256 << 10 // bytes of a call's arguments and of its _meta, or its questions are declined
+	maxOpenArguments = 256 << 10 // bytes of a call's arguments, of its _meta, and of answers while others of the round are missing, or its questions are declined
 )
 
 // openCalls are those that clients may be asked about.
@@ -64,6 +64,7 @@ type openCall struct {
 	asked map[string]*question
 	round *broker.Round // in which the server asks, or nil
 	due   int           // questions of the round that have not come here
+	kept  int           // bytes of the client's answers since all questions had one
 	state string        // by which the client goes on; "" while a request of the client waits
 	since time.Time     // of which it waits for the client
 }
@@ -394,11 +395,17 @@ func (c *openCalls) resume(ctx context.Context, owner any, q request, in mcp.Mul
 		answers[name] = answer
 	}
 	delete(c.waiting, o.state)
-	o.state, o.small = "", o.small && small
+	o.state = ""
 	for name, answer := range answers {
+		raw, _ := json.Marshal(answer) // what was read from JSON can be written
+		o.kept += len(raw)
 		o.asked[name].answer <- response{InputResponse: answer}
 		delete(o.asked, name)
 	}
+	if len(o.asked) == 0 { // the server gets them
+		o.kept = 0
+	}
+	o.small = o.small && small && o.kept <= maxOpenArguments
 	o.call.resume(ctx, q.meta)
 	o.change() // what has no answer is asked again
 	return o, nil

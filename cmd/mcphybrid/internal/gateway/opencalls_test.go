@@ -329,6 +329,35 @@ func TestOpenCallsLeaveRoomForQuestionsOfOthers(t *testing.T) {
 	assert.Len(t, got.Result.InputRequests, ask.DefaultMaxPerCall, got.text())
 }
 
+// A client that answers a part of the questions waits for the others with few bytes. With
+// more, the others are declined. All answers at once may be larger.
+func TestOpenCallsKeepFewAnswers(t *testing.T) {
+	given := make(chan map[string]bool, 1)
+	kitchen := asksInRounds("kitchen", 4, func(_ context.Context, r mcp.CallToolRequest) {
+		accepts := make(map[string]bool)
+		for name, answer := range r.Params.InputResponses {
+			assert.NoError(t, answer.DecodeFor(mcp.MethodElicitationCreate))
+			accepts[name] = answer.Elicitation.Action == mcp.ElicitationResponseActionAccept
+		}
+		given <- accepts
+	})
+	_, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: []mcphybrid.ServerConfig{kitchen}}, web.Options{})
+	c := roundTripper{url: url}
+	large := accepted(strings.Repeat("x", maxOpenArguments*2/5))
+	got := c.call(t, "mcp_kitchen__ask", nil, nil)
+	for i := range 3 {
+		require.Len(t, got.Result.InputRequests, 4-i, got.text())
+		got = c.call(t, "mcp_kitchen__ask", nil, map[string]any{"requestState": got.Result.RequestState, "inputResponses": map[string]any{fmt.Sprint("q", i): large}})
+	}
+	require.Equal(t, "done", got.text(), "it waits no longer")
+	assert.Equal(t, map[string]bool{"q0": true, "q1": true, "q2": true, "q3": false}, <-given)
+
+	got = c.call(t, "mcp_kitchen__ask", nil, nil)
+	got = c.call(t, "mcp_kitchen__ask", nil, got.responses(large))
+	require.Equal(t, "done", got.text())
+	assert.Len(t, <-given, 4)
+}
+
 // A call that waits for its client keeps neither the messages that began it and went on with
 // it, nor their answers.
 func TestOpenCallsKeepNoMessages(t *testing.T) {
@@ -473,7 +502,7 @@ func TestQuestionsInAnswers(t *testing.T) {
 	_, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: servers}, web.Options{})
 	for _, name := range []string{"mcp_old__echo", "mcp_new__echo"} {
 		got := roundTripper{url: url}.call(t, name, map[string]any{"text": "x"}, nil)
-		assert.Equal(t, "done", got.text())
+		require.Equal(t, "done", got.text())
 		assert.Equal(t, string(mcp.ResultTypeComplete), got.Result.ResultType)
 		assert.Empty(t, got.Result.InputRequests)
 		assert.Empty(t, got.Result.RequestState)

@@ -218,5 +218,5 @@ func (g *gateway) acknowledged(ctx context.Context, id any) <-chan struct{} {
 		return w.Begun()
 	}
 	quoted, _ := json.Marshal(id)
-	return g.lines.Acknowledged(quoted)
+	return g.lines.Acknowledged(ctx, quoted)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,17 +102,23 @@ func (l *LineWriter) Write(line []byte) (int, error) {
 }
 
 // Acknowledged returns a channel that is closed when the acknowledgement of a request to listen
-// is written. id is JSON.
-func (l *LineWriter) Acknowledged(id []byte) <-chan struct{} {
+// is written. id is JSON. A request that ends without, with ctx, leaves nothing behind.
+func (l *LineWriter) Acknowledged(ctx context.Context, id []byte) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.acks == nil {
 		l.acks = make(map[string]chan struct{})
 	}
-	if l.acks[string(id)] == nil {
-		l.acks[string(id)] = make(chan struct{})
-	}
-	return l.acks[string(id)]
+	ack := make(chan struct{})
+	l.acks[string(id)] = ack
+	context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.acks[string(id)] == ack { // else another request has the ID
+			delete(l.acks, string(id))
+		}
+	})
+	return ack
 }
 
 func (l *LineWriter) acknowledgeLocked(line []byte) {

@@ -2,10 +2,13 @@ package wire
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/limits"
 	"github.com/stretchr/testify/assert"
@@ -56,5 +59,25 @@ func FuzzLines(f *testing.F) {
 		}
 		assert.Equal(t, string(want), string(got))
 		assert.Equal(t, refused, strings.Count(out.String(), "\n"))
+	})
+}
+
+// Requests to listen that end without an acknowledgement leave nothing behind, and a later one
+// of the same ID has its own.
+func TestEndedListensAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLineWriter(&answers{}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		for i := range 100 {
+			l.Acknowledged(ctx, fmt.Append(nil, i))
+		}
+		cancel()
+		late := l.Acknowledged(t.Context(), []byte("7"))
+		synctest.Wait()
+		require.Len(t, l.acks, 1)
+		_, err := io.WriteString(l, `{"method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`+"\n")
+		require.NoError(t, err)
+		<-late
+		assert.Empty(t, l.acks)
 	})
 }

@@ -24,6 +24,8 @@ type Notices struct {
 	asked   map[string]int // requests for the list that a method is about, which wait
 	streams []Sink         // that are open; the last is the best
 	to      Sink           // the stream that is being written to, or nil
+	writing notice         // what was written last, by now if to is not nil
+	dropped bool           // it is not written again
 	written *sync.Cond
 }
 
@@ -84,7 +86,9 @@ func (n *Notices) tell(what notice) {
 func (n *Notices) ForgetUpdate(of string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.due = slices.DeleteFunc(n.due, func(due notice) bool { return due.of == of && of != "" })
+	stale := func(one notice) bool { return one.of == of && of != "" }
+	n.due = slices.DeleteFunc(n.due, stale)
+	n.dropped = n.dropped || stale(n.writing)
 }
 
 // Ask holds back a method while the client waits for a list that it is about. The returned
@@ -150,7 +154,7 @@ func (n *Notices) writeLocked() {
 	}
 	what := n.due[first]
 	n.due = slices.Delete(n.due, first, first+1)
-	n.to = n.streams[len(n.streams)-1]
+	n.to, n.writing, n.dropped = n.streams[len(n.streams)-1], what, false
 	go n.write(what)
 }
 
@@ -165,7 +169,7 @@ func (n *Notices) write(what notice) {
 	defer n.mu.Unlock()
 	if !taken {
 		n.dropLocked(n.to)
-		if !slices.Contains(n.due, what) {
+		if !n.dropped && !slices.Contains(n.due, what) {
 			n.due = slices.Insert(n.due, 0, what)
 		}
 	}
