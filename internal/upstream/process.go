@@ -194,8 +194,7 @@ func (p *process) killGroup() {
 // kills.
 func (p *process) stop(grace time.Duration) {
 	p.stopOnce.Do(func() {
-		p.strays.look() // before those between the child and them may end
-		p.in.Close()
+		p.Close()
 		if !p.waitExit(grace) {
 			p.strays.look()
 			terminateGroup(p.cmd)
@@ -256,7 +255,10 @@ func (p *process) Write(b []byte) (int, error) {
 }
 
 // Close closes the child's standard input, which asks it to end.
-func (p *process) Close() error { return p.in.Close() }
+func (p *process) Close() error {
+	p.strays.look() // before those between the child and them may end
+	return p.in.Close()
+}
 
 // findProgram returns the path of command in a child's own PATH, or command if it has a
 // path or is not there: then our PATH counts.
