@@ -26,7 +26,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/debug"
@@ -469,7 +468,7 @@ func TestDebugConcurrently(t *testing.T) {
 // that the host gives are answered, as behind a proxy that keeps the Host.
 func TestHostIsChecked(t *testing.T) {
 	t.Parallel()
-	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "git", InProcess: server.NewMCPServer("git", "1")}}})
+	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "git", InProcess: mcpserver.NewMCPServer("git", "1")}}})
 	status := func(h http.Handler, method, host, query string) (int, string) {
 		gone, cancel := context.WithCancel(t.Context()) // a page that is live ends at once
 		cancel()
