@@ -332,9 +332,9 @@ func (m *Manager) remove(src *source) bool {
 // a new goroutine. All other code may call Close. The caller must not hold a lock that
 // a registry needs.
 //
-// Close also ends the processes that a server started itself: on Linux those
-// that kept the server's environment, elsewhere those that stayed in its process
-// group.
+// Close also ends the processes that a server started itself: on Linux those that kept
+// the server's environment, and those whose parents, back to the server, still live;
+// elsewhere those that stayed in its process group.
 func (m *Manager) Close() error {
 	m.closing.Do(func() {
 		if r := m.recorder.Load(); r != nil {

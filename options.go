@@ -300,10 +300,12 @@ type Options struct {
 	// Trust says what becomes of a tool whose definition changes after it was
 	// first seen. TrustStore keeps what tools are known to be; without one it is
 	// known for as long as the Manager lives. Several Managers may share one: what
-	// a person accepted last counts, else what one of them saw first. Unless
-	// it is a [store.Shared], what they save in the same moment may be lost, until the
-	// one that saved it saves again. If TrustStore can't be loaded, it is never
-	// written, and if Trust holds tools back, no server is started.
+	// a person accepted last counts, else what one of them saw first. Let them have the
+	// same Trust: what one has to hold back waits there, also if one with a milder Trust
+	// knows it already, and [Manager.Problems] says so. Unless it is a [store.Shared], what
+	// they save in the same moment may be lost, until the one that saved it saves again. If
+	// TrustStore can't be loaded, it is never written, and if Trust holds tools back, no
+	// server is started.
 	//
 	// If Trust is empty, it is [TrustWarn].
 	Trust      TrustPolicy

@@ -85,5 +85,7 @@ func (m *Manager) nextCatalog(prev *catalog) *catalog {
 			}
 		}
 	}
-	return newCatalog(prev, m.owner, m.perServer, m.names.Prefixes(), m.lookups.Known(), m.opts.Needs, unlisted, m.indexMaker)
+	c := newCatalog(prev, m.owner, m.perServer, m.names.Prefixes(), m.lookups.Known(), m.opts.Needs, unlisted, m.indexMaker)
+	c.problems = append(c.problems, mixedPolicies(m.opts.Trust, c.problems)...)
+	return c
 }

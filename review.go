@@ -43,14 +43,15 @@ func (m *Manager) review(src *source) {
 	m.putSource(src)
 }
 
-// reviewInstructions decides whether the instructions of a source may be shown. The caller
-// holds mu.
+// reviewInstructions decides whether the instructions of a source may be shown. Nothing is
+// remembered of those that are left out: others may share what is known. The caller holds mu.
 func (m *Manager) reviewInstructions(src *source) {
-	var listed []*trust.Definition
-	if src.rawInstructions != "" && !src.cfg.NoInstructions {
-		listed = append(listed, trustedInstructions(src.rawInstructions))
+	if src.instructions = ""; src.cfg.NoInstructions {
+		return
 	}
-	if src.instructions = ""; listed != nil {
+	var listed []*trust.Definition
+	if src.rawInstructions != "" {
+		listed = append(listed, trustedInstructions(src.rawInstructions))
 		src.instructions = src.rawInstructions
 	}
 	if listed == nil && m.opts.Trust != TrustApprove { // under which later ones are not the first
@@ -96,6 +97,7 @@ func (m *Manager) reviewList(src *source, name string, listed []*trust.Definitio
 		}
 		e := describe(i)
 		e.Server, e.Quarantined, e.Added, e.Since, e.Was, e.hide = src.name, m.opts.Trust.holds(), v.Finding == trust.Added, v.Since, v.Was, src.hide
+		e.By = TrustPolicy(v.By)
 		e.Is = listed[i].Hash()
 		if src.changed = append(src.changed, &e); e.Quarantined {
 			held[i] = &e

@@ -3,6 +3,9 @@ package mcphybrid
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
@@ -27,7 +30,8 @@ const (
 	TrustQuarantine TrustPolicy = "quarantine"
 
 	// TrustApprove is TrustQuarantine, and holds back every tool that a server
-	// adds after its first list.
+	// adds after its first list, also one that a process with another policy, which shares
+	// [Options.TrustStore], knows already.
 	TrustApprove TrustPolicy = "approve"
 )
 
@@ -57,6 +61,7 @@ type ChangedError struct {
 	Added        bool            // it is new, and no definition of it is known
 	Since        time.Time       // when the known definition was first seen or accepted; zero if there is none
 	Was, Is      string          // hashes of the known and of the new definition; Was is empty if there is none
+	By           TrustPolicy     // the milder policy under which who shares TrustStore, or did, knows an added one; "" if nobody does
 	Definition   json.RawMessage // the new element of the list, or an object with the instructions as description; don't trust its content
 
 	def  *definition       // of a tool
@@ -82,6 +87,26 @@ func (e *ChangedError) Unwrap() error {
 		return ErrQuarantined
 	}
 	return nil
+}
+
+// mixedPolicies returns an error for each milder policy than own under which what is held back
+// here is known, in the order of their names.
+func mixedPolicies(own TrustPolicy, problems []error) (mixed []error) {
+	held := make(map[TrustPolicy][]string)
+	for _, err := range problems {
+		if e, ok := err.(*ChangedError); ok && e.By != "" {
+			name := errors.New(e.Server + "/" + text.Line(e.Tool, text.MaxName))
+			if e.hide != nil {
+				name = e.hide(name)
+			}
+			held[e.By] = append(held[e.By], name.Error())
+		}
+	}
+	for _, by := range slices.Sorted(maps.Keys(held)) {
+		mixed = append(mixed, text.Bounded(fmt.Errorf("mcphybrid: TrustStore has what was first seen under the policy %q and waits here, where it is %q: %s; let all that share the store have one policy",
+			by, own, text.Names(held[by]))))
+	}
+	return mixed
 }
 
 // Marks returns the suspicious text in the new definition, like [Manager.Marks]

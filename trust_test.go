@@ -206,7 +206,7 @@ func TestTrustStoreFails(t *testing.T) {
 	}{
 		{&mcptest.Store{Err: errors.New("no disk")}, "no disk"},
 		{&mcptest.Store{Data: []byte(`{"version":1`)}, "line 1, column 12: unexpected end of JSON input"},
-		{&mcptest.Store{Data: []byte(`{"version":7}`)}, "the document has version 7, want 1"},
+		{&mcptest.Store{Data: []byte(`{"version":7}`)}, "the document has version 7, want 1 to 2"},
 		{&mcptest.Store{Data: []byte(`{"version":1,"servers":{"git":{"log":null}}}`)}, `tool "log" of server "git" has no hash`},
 	} {
 		m := NewManager(&Options{Trust: TrustQuarantine, TrustStore: test.doc, Servers: []ServerConfig{inProcess("a", 1)}})

@@ -12,18 +12,23 @@
 // The pages have no authentication. Anyone who can reach them sees everything that
 // any model is shown, what it searches for, and the errors of tools, so put them behind
 // the host's own access control. They hide the secrets in the servers' configurations.
+// They answer only under names of this machine and those that the host gives: see [Handler].
 package debug
 
 import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/hosts"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
@@ -45,22 +50,41 @@ type Source interface {
 //
 // Handler calls [mcphybrid.Manager.Watch]: from then on, the Manager records sessions,
 // events and tokens. All handlers of one Manager show the same pages.
-func Handler(mgr Source) http.Handler {
-	mgr.Watch()
-	return handler{mgr: mgr, streams: make(chan struct{}, maxStreams)}
-}
+//
+// A web page of somebody else can have a name of its own lead to this machine, and would
+// then be shown what is here. So a request is answered only if its Host is localhost, an
+// address of loopback, the address at which it came in, or one of names, in whatever letter
+// case and with any port. Others get the status 421. Behind a proxy that keeps the Host, give
+// the name by which people call it: debug.Handler(mgr, "ops.example.com"). [AnyHost] is for a
+// host that checks names or users itself.
+func Handler(mgr Source, names ...string) http.Handler { return newHandler(mgr, names) }
+
+// AnyHost among the names of [Handler] and [Operator] permits all.
+const AnyHost = "*"
 
 // Operator is [Handler] with buttons: they restart a server, log in to one, and accept
 // a changed tool. Whoever can reach these pages may press them. A button is a POST, which
 // is refused if it comes from another site: see [http.CrossOriginProtection]. A login
 // needs [mcphybrid.Options.OpenURL].
-func Operator(mgr Operated) http.Handler {
+func Operator(mgr Operated, names ...string) http.Handler {
+	h := newHandler(mgr, names)
+	h.operator = newOperator(mgr)
+	return h
+}
+
+func newHandler(mgr Source, names []string) handler {
 	mgr.Watch()
-	return handler{mgr: mgr, streams: make(chan struct{}, maxStreams), operator: newOperator(mgr)}
+	h := handler{mgr: mgr, streams: make(chan struct{}, maxStreams), anyHost: slices.Contains(names, AnyHost)}
+	for _, name := range names {
+		h.names = append(h.names, hosts.Bare(name))
+	}
+	return h
 }
 
 type handler struct {
 	mgr      Source
+	names    []string // by which it may be called, beside those of this machine
+	anyHost  bool
 	streams  chan struct{} // has one element for each page that is live
 	operator *operator     // nil without buttons
 }
@@ -106,6 +130,10 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set(name, value)
 	}
 	switch {
+	case !h.anyHost && !hosts.Permits(r, h.names):
+		refused := fmt.Sprintf("%q", text.Line(hosts.Named(r), text.MaxName))
+		http.Error(w, "mcphybrid: there is no host "+refused+" here. If people reach these pages by this name, give it to the handler: debug.Handler(mgr, "+refused+"), or debug.Operator", http.StatusMisdirectedRequest)
+		return
 	case r.Method == http.MethodPost && h.operator != nil:
 		h.post(w, r)
 		return

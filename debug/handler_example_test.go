@@ -29,7 +29,7 @@ func ExampleHandler() {
 
 	// A browser asks for the page.
 	w := httptest.NewRecorder()
-	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/debug/mcp", nil))
+	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/debug/mcp", nil))
 	fmt.Println(w.Code, w.Header().Get("Content-Type"))
 	// Output:
 	// 200 text/html; charset=utf-8

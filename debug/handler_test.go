@@ -36,7 +36,7 @@ import (
 // ask returns the answer of the pages to a GET.
 func ask(h http.Handler, query string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/debug/mcp?"+query, nil))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/debug/mcp?"+query, nil))
 	return w
 }
 
@@ -128,12 +128,14 @@ func TestDebugIsReadOnly(t *testing.T) {
 	h := debug.Handler(mgr)
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions, http.MethodConnect, "X"} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(method, "/", nil))
+		r := httptest.NewRequest(method, "/", nil)
+		r.Host = "localhost"
+		h.ServeHTTP(w, r)
 		assert.Equal(t, http.StatusMethodNotAllowed, w.Code, method)
 		assert.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
 	}
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/", nil))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "http://localhost/", nil))
 	assert.Equal(t, http.StatusOK, w.Code)
 	assert.Empty(t, w.Body)
 	assert.NotEqual(t, "0", w.Header().Get("Content-Length"))
@@ -460,4 +462,51 @@ func TestDebugConcurrently(t *testing.T) {
 	soon(t, func() bool { return pages.Load() > 100 && sessions.Load() > 20 && servers.Load() > 20 })
 	close(done)
 	wg.Wait()
+}
+
+// A web page whose name was made to lead here is shown nothing and presses no button. Names
+// that the host gives are answered, as behind a proxy that keeps the Host.
+func TestHostIsChecked(t *testing.T) {
+	t.Parallel()
+	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "git", InProcess: mcpserver.NewMCPServer("git", "1")}}})
+	status := func(h http.Handler, method, host, query string) (int, string) {
+		gone, cancel := context.WithCancel(t.Context()) // a page that is live ends at once
+		cancel()
+		r := httptest.NewRequestWithContext(gone, method, "http://localhost/debug/mcp?"+query, nil)
+		r.Host = host
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		r.Header.Set("Origin", "http://"+host)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	for _, h := range []http.Handler{debug.Handler(mgr), debug.Operator(mgr), debug.Handler(mgr, "ops.example.com"), debug.Operator(mgr, "ops.example.com:8443")} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			code, body := status(h, method, "evil.example:6060", "view=tools&do=restart&of=git")
+			assert.Equal(t, http.StatusMisdirectedRequest, code, method)
+			assert.Equal(t, "mcphybrid: there is no host \"evil.example\" here. If people reach these pages by this name, give it to the handler: debug.Handler(mgr, \"evil.example\"), or debug.Operator\n", body)
+		}
+		code, _ := status(h, http.MethodGet, "evil.example", "live=1")
+		assert.Equal(t, http.StatusMisdirectedRequest, code)
+		code, _ = status(h, http.MethodGet, "127.0.0.1:6060", "")
+		assert.Equal(t, http.StatusOK, code)
+	}
+	code, _ := status(debug.Handler(mgr, "Ops.example.com"), http.MethodGet, "ops.example.com:443", "")
+	assert.Equal(t, http.StatusOK, code)
+	code, _ = status(debug.Operator(mgr, "ops.example.com"), http.MethodPost, "ops.example.com", "do=restart&of=git")
+	assert.Equal(t, http.StatusSeeOther, code)
+	code, _ = status(debug.Handler(mgr, debug.AnyHost), http.MethodGet, "evil.example", "")
+	assert.Equal(t, http.StatusOK, code)
+
+	srv := httptest.NewServer(debug.Handler(mgr))
+	defer srv.Close()
+	for host, want := range map[string]int{"": http.StatusOK, "evil.example": http.StatusMisdirectedRequest, "0.0.0.0": http.StatusMisdirectedRequest} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+		require.NoError(t, err)
+		r.Host = host
+		answer, err := srv.Client().Do(r)
+		require.NoError(t, err)
+		answer.Body.Close()
+		assert.Equal(t, want, answer.StatusCode, host)
+	}
 }

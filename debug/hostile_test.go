@@ -165,7 +165,7 @@ func FuzzDebugQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // a stream sends one page then
-		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/", nil)
 		r.URL.RawQuery = query
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

@@ -262,7 +262,7 @@ func TestPageWhyNotOfOneServer(t *testing.T) {
 
 // post presses a button.
 func post(h http.Handler, query string, header http.Header) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, "http://host.example/debug?"+query, nil)
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/debug?"+query, nil)
 	for name, values := range header {
 		r.Header[name] = values
 	}
@@ -321,7 +321,7 @@ func TestPageButtons(t *testing.T) {
 	}
 	assert.Equal(t, http.StatusMethodNotAllowed, func() int {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/?"+restart, nil))
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "http://localhost/?"+restart, nil))
 		return w.Code
 	}())
 }
@@ -411,7 +411,7 @@ func TestPageIsLiveUntilTheEnd(t *testing.T) {
 		defer cancel()
 		ended := false
 		go func() {
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/?view=session&session=1&live=1", nil))
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/?view=session&session=1&live=1", nil))
 			ended = true
 		}()
 		synctest.Wait()
@@ -453,7 +453,7 @@ func liveForReaders(t *testing.T, version int) {
 		conns <- there
 		return here, nil
 	}}
-	resp, err := (&http.Client{Transport: client}).Get("http://host.example/?view=tools&live=1")
+	resp, err := (&http.Client{Transport: client}).Get("http://localhost/?view=tools&live=1")
 	require.NoError(t, err)
 	assert.Equal(t, version, resp.ProtoMajor)
 	lines := bufio.NewReader(resp.Body)

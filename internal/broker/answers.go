@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/internal/hosts"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -188,8 +188,7 @@ func checkPage(address string) error {
 	if err != nil || len(address) > maxURL || u.Hostname() == "" || u.User != nil || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return errors.New("the url is not one that a user can be asked to open")
 	}
-	ip := net.ParseIP(u.Hostname())
-	if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" && !(u.Scheme == "http" && local) {
+	if u.Scheme != "https" && !(u.Scheme == "http" && hosts.IsLoopback(u.Hostname())) {
 		return errors.New("the url is not https")
 	}
 	return nil

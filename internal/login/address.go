@@ -1,19 +1,11 @@
 package login
 
 import (
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
-
-// isLoopback reports whether host is this machine. Other names may lead anywhere, also one
-// such as 127.evil.example.
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
-}
 
 // sameOrigin reports whether two addresses have the same scheme and host.
 func sameOrigin(a, b string) bool {

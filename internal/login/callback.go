@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/hosts"
 )
 
 // A callback waits for the browser at the address to which the user is redirected.
@@ -43,7 +45,7 @@ func listen(configured, registered string) (*callback, error) {
 			return nil, errors.New("OAuth.RedirectURI is not a URL")
 		}
 		c.address, c.path = configured, cmp.Or(u.Path, "/")
-		if u.Scheme != "http" || !isLoopback(u.Hostname()) {
+		if u.Scheme != "http" || !hosts.IsLoopback(u.Hostname()) {
 			return c, nil
 		}
 		c.listener, err = net.Listen("tcp", u.Host)

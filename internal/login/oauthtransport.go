@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
+	"github.com/mcphybrid/mcphybrid/internal/hosts"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -43,7 +44,7 @@ type oauthTransport struct {
 
 func (a *Account) transport() *oauthTransport {
 	server, err := url.Parse(a.cfg.URL)
-	return &oauthTransport{base: a.web, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !isLoopback(server.Hostname())}
+	return &oauthTransport{base: a.web, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !hosts.IsLoopback(server.Hostname())}
 }
 
 func (c *oauthTransport) client() *http.Client {
@@ -173,7 +174,7 @@ func registration(data []byte) []byte {
 	}
 	client["application_type"] = "web"
 	if to, _ := client["redirect_uris"].([]any); len(to) > 0 {
-		if u, err := url.Parse(fmt.Sprint(to[0])); err == nil && (u.Scheme != "https" || isLoopback(u.Hostname())) {
+		if u, err := url.Parse(fmt.Sprint(to[0])); err == nil && (u.Scheme != "https" || hosts.IsLoopback(u.Hostname())) {
 			client["application_type"] = "native"
 		}
 	}

@@ -20,7 +20,12 @@ type history struct {
 	Servers map[string]map[string]*tool `json:"servers"`
 }
 
-const version = 1
+// The versions of a history. One that does not know tool.Late would lose it, so it must
+// refuse what has it. In version 1 all that is known counts as a first list.
+const (
+	oldest  = 1
+	version = 2
+)
 
 // Load adds what is in the store. After the first success it does nothing. After
 // an error nothing has changed. Concurrent callers wait for one of them, so the
@@ -73,16 +78,31 @@ func (m *Memory) add(data []byte, err error) (stored []names.Claim, changed bool
 // merge adds what another process knows of a server. It reports whether a tool was added,
 // or one of ours replaced.
 func (m *Memory) merge(name string, tools map[string]*tool) (replaced bool) {
-	s := m.servers[name]
-	if s == nil {
+	s, before := m.servers[name]
+	if !before {
 		if len(m.servers) >= MaxServers {
 			return false
 		}
 		s = &server{tools: make(map[string]*tool)}
 		m.servers[name] = s
 	}
+	for own, t := range s.tools {
+		if !s.met && tools[own] == nil && !t.Accepted && !t.Late { // the first list is the one that was stored first
+			s.delay(own)
+			m.unsaved, replaced = true, true
+		}
+	}
+	s.met = true
 	for own, theirs := range tools {
 		ours := s.tools[own]
+		if !theirs.Late && m.late(ours, theirs, before) {
+			next := *theirs
+			next.Late, theirs, m.unsaved = true, &next, true
+		}
+		if theirs.Late && ours != nil && !ours.Late && !ours.Accepted && ours.isStored(theirs) {
+			s.delay(own)
+			ours, replaced = s.tools[own], true
+		}
 		if ours != nil && ours.mine {
 			next := ours.after(theirs)
 			ours = &next
@@ -117,6 +137,32 @@ func (m *Memory) merge(name string, tools map[string]*tool) (replaced bool) {
 	return replaced
 }
 
+// late reports whether a tool that the store has, not yet as a late one, is late all the
+// same: one of ours that is late, or one that is not as in the first list that is known here.
+// before is whether there is such a list. Only who waits for new tools goes by it: such a one
+// has read the store before.
+func (m *Memory) late(ours, theirs *tool, before bool) bool {
+	switch {
+	case theirs.Accepted || ours != nil && ours.Accepted:
+		return false
+	case ours == nil:
+		return before && m.caution == Always
+	case ours.isStored(theirs):
+		return ours.Late
+	}
+	return m.caution == Always && theirs.before(ours)
+}
+
+// isStored reports whether stored, which has no def, is the definition of t.
+func (t *tool) isStored(stored *tool) bool { return t.sum() == stored.Sum || t.hash() == stored.Hash }
+
+// delay sets Late of a tool.
+func (s *server) delay(own string) {
+	next := *s.tools[own]
+	next.Late = true
+	s.tools[own] = &next
+}
+
 // before reports whether t counts and other does not, where two processes know
 // different definitions: what a person accepted last, else what was seen first.
 func (t *tool) before(other *tool) bool {
@@ -137,8 +183,8 @@ func readDocument(data []byte, err error) (history, error) {
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return doc, text.JSONError(data, err)
 	}
-	if doc.Version != version {
-		return doc, fmt.Errorf("the document has version %d, want %d", doc.Version, version)
+	if doc.Version < oldest || doc.Version > version {
+		return doc, fmt.Errorf("the document has version %d, want %d to %d", doc.Version, oldest, version)
 	}
 	for server, tools := range doc.Servers {
 		for name, t := range tools {
@@ -146,6 +192,7 @@ func readDocument(data []byte, err error) (history, error) {
 				return doc, fmt.Errorf("tool %q of server %q has no hash", name, server)
 			}
 			t.Former = t.Former[:min(len(t.Former), maxFormer)]
+			t.Late = t.Late && !t.Accepted
 		}
 	}
 	return doc, nil
@@ -223,6 +270,7 @@ func (m *Memory) stored(doc history, err error) {
 	}
 	for name, tools := range doc.Servers {
 		s := m.servers[name]
+		s.met = true
 		maps.DeleteFunc(s.said, func(own string, changed bool) bool { return !changed && s.tools[own] == tools[own] })
 		for own, t := range tools {
 			if now := s.tools[own]; t.mine && now.Since.Equal(t.Since) {

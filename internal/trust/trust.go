@@ -30,6 +30,7 @@ type Verdict struct {
 	Finding Finding
 	Since   time.Time // when the known definition was first seen or accepted; zero unless it has changed
 	Was     string    // its hash; empty unless it has changed
+	By      string    // the milder policy under which an Added one is known, or ""
 }
 
 // A Finding is the result of a comparison.
@@ -38,7 +39,7 @@ type Finding uint8
 const (
 	Known   Finding = iota // it is the known definition, or is known from now on
 	Changed                // it differs from the known definition
-	Added                  // it is new and waits for [Memory.Accept]
+	Added                  // it is new, or only processes of milder policies know it, and waits for [Memory.Accept]
 	Beyond                 // it is new, and the limit of remembered tools is reached
 )
 
@@ -50,6 +51,9 @@ const (
 	Suspect                // those that a server adds while one of its tools is changed
 	Always                 // those that a server adds after its first list
 )
+
+// The names of policies, by their caution, in the store.
+var policies = [...]string{Never: "warn", Suspect: "quarantine", Always: "approve"}
 
 // A Memory remembers definitions. It may be used concurrently.
 type Memory struct {
@@ -74,6 +78,7 @@ type server struct {
 	tools   map[string]*tool // by own name
 	changed int              // tools with changed set
 	fresh   []string         // names of the tools with def set
+	met     bool             // the store has had it, or has it from us
 
 	// said has the values of Changed that were found here. They count before
 	// those of other processes: true as long as the server is here and does not
@@ -91,6 +96,11 @@ type tool struct {
 	Changed  bool      `json:"changed,omitempty"`  // when it was last listed, it was another
 	Former   []string  `json:"former,omitempty"`   // hashes of what was known before, the last first; at most maxFormer
 
+	// Late is set if nobody has accepted it and it was not in the server's first list, as
+	// one of the processes has that. It waits where it would have had to, whoever knows it.
+	Late bool   `json:"late,omitempty"`
+	By   string `json:"by,omitempty"` // the policy of who saw it first, unless that was Always or a person accepted it
+
 	def  *Definition // replaces Sum and Hash while it is in the server's list
 	mine bool        // accepted here, and not yet stored
 }
@@ -99,6 +109,11 @@ type tool struct {
 // prefixes of book beside them. store may be nil.
 func New(caution Caution, most int, book *names.Book, doc store.Document) *Memory {
 	return &Memory{caution: caution, most: most, names: book, store: doc, servers: make(map[string]*server)}
+}
+
+// waits reports whether a tool that is remembered has to wait all the same where new ones do.
+func (m *Memory) waits(t *tool) bool {
+	return t.Late && (m.caution == Always || m.caution == Suspect && t.By == policies[Never])
 }
 
 func (t *tool) is(d *Definition) bool {
@@ -154,21 +169,27 @@ func (m *Memory) Judge(name string, listed []*Definition) []Verdict {
 		if t := s.tools[d.Name]; t != nil {
 			same := t.is(d)
 			if !same {
-				verdicts[i] = Verdict{Changed, t.Since, t.hash()}
+				verdicts[i] = Verdict{Finding: Changed, Since: t.Since, Was: t.hash()}
 			}
 			m.setChanged(s, d.Name, !same)
 		}
 	}
 	wait := before && (m.caution == Always || m.caution == Suspect && s.changed > 0)
 	for i, d := range listed {
-		switch {
-		case s.tools[d.Name] != nil:
+		switch t := s.tools[d.Name]; {
+		case t != nil && wait && m.waits(t):
+			verdicts[i] = Verdict{Finding: Added, By: t.By}
+		case t != nil:
 		case len(s.tools) >= m.most || m.servers[name] == nil:
 			verdicts[i].Finding = Beyond
 		case wait:
 			verdicts[i].Finding = Added
 		default:
-			m.set(s, d.Name, tool{def: d, Since: time.Now().UTC()})
+			seen := tool{def: d, Since: time.Now().UTC(), Late: before}
+			if m.caution != Always {
+				seen.By = policies[m.caution]
+			}
+			m.set(s, d.Name, seen)
 		}
 	}
 	s.settle(listed)
@@ -233,7 +254,7 @@ func (t tool) replacing(before *tool) tool {
 // Knew reports whether a definition of a server is the known one, or was.
 func (m *Memory) Knew(name string, d *Definition) bool {
 	t := m.known(name, d.Name) // computing a hash can take long: not under the lock
-	return t != nil && (t.is(d) || slices.Contains(t.Former, d.Hash()))
+	return t != nil && !(m.caution == Always && t.Late) && (t.is(d) || slices.Contains(t.Former, d.Hash()))
 }
 
 // known returns what is known of a tool of a server, or nil.

@@ -375,7 +375,7 @@ func TestStore(t *testing.T) {
 	assert.Equal(t, names.Claim{Server: "x", Wanted: "mcp_p", Prefix: "mcp_p"}, stored.Names[0])
 
 	doc.data = []byte(`{"version":7}`)
-	assert.EqualError(t, fresh(Never, 10, doc).Load(), "loading the known tools: the document has version 7, want 1")
+	assert.EqualError(t, fresh(Never, 10, doc).Load(), "loading the known tools: the document has version 7, want 1 to 2")
 }
 
 // A torn store fails in one direction only.
@@ -418,6 +418,7 @@ func TestSaveAfterFailures(t *testing.T) {
 
 func FuzzDocument(f *testing.F) {
 	f.Add([]byte(`{"version":1,"servers":{"git":{"log":{"sum":"00","hash":"11","since":"2026-01-01T00:00:00Z"}}}}`))
+	f.Add([]byte(`{"version":2,"servers":{"git":{"log":{"sum":"00","hash":"11","since":"2026-01-01T00:00:00Z","late":true,"by":"warn"}}}}`))
 	f.Add([]byte(`{"version":1,"names":[{"server":"git","wanted":"mcp_git","prefix":"mcp_git"}],"servers":{"git":null}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		doc := &memory{data: data}
@@ -578,4 +579,102 @@ func TestKnewHashesWithoutTheLock(t *testing.T) {
 	m.Judge("s", []*Definition{slow("1")})
 	assert.False(t, m.Knew("s", slow("2")))
 	assert.GreaterOrEqual(t, hashed, 2, "of the known one, and of the other")
+}
+
+// Processes that start at once see first lists that differ. Under Always what is not in all of
+// them waits, whoever saves first, in every process and after a restart.
+func TestFirstListsThatDiffer(t *testing.T) {
+	t.Parallel()
+	tool, evil := define("tool", "1"), define("evil", "x")
+	for _, other := range []Caution{Never, Suspect, Always} {
+		for _, strictFirst := range []bool{true, false} {
+			doc := new(memory)
+			strict, mild := fresh(Always, 10, doc), fresh(other, 10, doc)
+			for _, m := range []*Memory{strict, mild} {
+				require.NoError(t, m.Load())
+			}
+			strict.Judge("s", []*Definition{tool})
+			mild.Judge("s", []*Definition{tool, evil})
+			save := []*Memory{strict, mild, strict}
+			if !strictFirst {
+				save = []*Memory{mild, strict, mild}
+			}
+			for _, m := range save {
+				_, err := m.Refresh()
+				require.NoError(t, err)
+				_, err = m.Save()
+				require.NoError(t, err)
+			}
+			later := fresh(Always, 10, doc)
+			require.NoError(t, later.Load())
+			for name, m := range map[string]*Memory{"strict": strict, "later": later} {
+				assert.Equal(t, []Finding{Known, Added}, findings(m.Judge("s", []*Definition{tool, evil})), "%s beside %d, %v", name, other, strictFirst)
+				assert.False(t, m.Knew("s", evil))
+				assert.True(t, m.Knew("s", tool))
+			}
+			want := Known
+			if other == Always {
+				want = Added
+			}
+			assert.Equal(t, []Finding{Known, want}, findings(mild.Judge("s", []*Definition{tool, evil})), "%d, %v", other, strictFirst)
+			require.True(t, later.Accept("s", evil))
+			_, err := later.Save()
+			require.NoError(t, err)
+			_, err = strict.Refresh()
+			require.NoError(t, err)
+			assert.Equal(t, []Finding{Known, Known}, findings(strict.Judge("s", []*Definition{tool, evil})))
+		}
+	}
+}
+
+// What a process has listed is not of the first list if another one has stored that meanwhile,
+// which need not live on.
+func TestFirstListOfOneThatHasEnded(t *testing.T) {
+	t.Parallel()
+	doc := new(memory)
+	tool, evil := define("tool", "1"), define("evil", "x")
+	strict, mild, later := fresh(Always, 10, doc), fresh(Suspect, 10, doc), fresh(Always, 10, doc)
+	require.NoError(t, mild.Load())
+	strict.Judge("s", []*Definition{tool})
+	_, err := strict.Save()
+	require.NoError(t, err)
+	mild.Judge("s", []*Definition{tool, evil})
+	_, err = mild.Save()
+	require.NoError(t, err)
+	require.NoError(t, later.Load())
+	assert.Equal(t, []Finding{Known, Added}, findings(later.Judge("s", []*Definition{tool, evil})))
+}
+
+// Another definition that is said to be older does not take the place of one in the first list
+// that is known under Always.
+func TestOlderDefinitionOfOthers(t *testing.T) {
+	t.Parallel()
+	doc := new(memory)
+	good, evil := define("tool", "good"), define("tool", "evil")
+	strict, mild := fresh(Always, 10, doc), fresh(Never, 10, doc)
+	require.NoError(t, strict.Load())
+	mild.Judge("s", []*Definition{evil})
+	mild.servers["s"].tools["tool"].Since = time.Unix(0, 0)
+	strict.Judge("s", []*Definition{good})
+	for _, m := range []*Memory{strict, mild, strict} {
+		_, err := m.Save()
+		require.NoError(t, err)
+	}
+	_, err := strict.Refresh()
+	require.NoError(t, err)
+	assert.NotEqual(t, []Finding{Known}, findings(strict.Judge("s", []*Definition{evil})))
+}
+
+// A first list that another process's write has lost is one all the same.
+func TestLostFirstList(t *testing.T) {
+	t.Parallel()
+	doc := new(memory)
+	m := fresh(Always, 10, doc)
+	m.Judge("s", []*Definition{define("a", "1")})
+	_, err := m.Save()
+	require.NoError(t, err)
+	doc.data = []byte(`{"version":2,"servers":{"s":{"b":{"sum":"","hash":"1","since":"2026-01-01T00:00:00Z"}}}}`)
+	_, err = m.Refresh()
+	require.NoError(t, err)
+	assert.Equal(t, []Finding{Known}, findings(m.Judge("s", []*Definition{define("a", "1")})))
 }

@@ -50,7 +50,7 @@ var inherited = []string{
 }
 
 // childMark is an environment variable that identifies a child. Its descendants
-// inherit it, so on Linux killStrays can find them after the child has ended. A
+// inherit it, so on Linux strays can find them after the child has ended. A
 // child that itself uses this package appends "/" and its own mark.
 const childMark = "MCPHYBRID_CHILD"
 
@@ -71,6 +71,7 @@ type process struct {
 	in     *os.File // our ends of the pipes
 	out    *os.File
 	stderr *tail
+	strays strays
 
 	exited chan struct{}         // closed when the child and its group are dead
 	err    error                 // how it ended; valid after exited is closed
@@ -119,7 +120,7 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childIn, childOut, childErr
 	ownGroup(p.cmd)
 	started, waited := make(chan error, 1), make(chan error, 1)
-	go func() { waited <- run(p.cmd, started) }()
+	go func() { waited <- p.run(started) }()
 	if err := <-started; err != nil {
 		closeAll(files...)
 		if info, notThere := os.Stat(cfg.Dir); cfg.Dir != "" && (notThere != nil || !info.IsDir()) {
@@ -137,8 +138,8 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 	go func() {
 		err := <-waited
 		close(ended)
-		killGroup(p.cmd) // processes that the child left behind
-		killStrays(mark)
+		p.killGroup() // processes that the child left behind
+		p.strays.kill(mark)
 		// A process that escaped may hold the pipes open.
 		soon := time.Now().Add(termGrace)
 		_ = errs.SetReadDeadline(soon)
@@ -165,17 +166,27 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 
 // run starts a child, says whether that worked and returns when the child has ended. It
 // stays on one thread: see dieWithParent.
-func run(cmd *exec.Cmd, started chan<- error) error {
+func (p *process) run(started chan<- error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	dieWithParent(cmd)
-	err := cmd.Start()
+	dieWithParent(p.cmd)
+	err := p.cmd.Start()
+	if err == nil {
+		p.strays.follow(p.cmd.Process.Pid)
+	}
 	started <- err
 	if err != nil {
 		return err
 	}
-	defer untilReaped(cmd)()
-	return cmd.Wait()
+	defer untilReaped(p.cmd)()
+	return p.cmd.Wait()
+}
+
+// killGroup kills the child and its group. What has left the group is killed when the child
+// has ended.
+func (p *process) killGroup() {
+	p.strays.look()
+	killGroup(p.cmd)
 }
 
 // stop ends the child and its descendants and returns when the child is gone. It
@@ -183,11 +194,12 @@ func run(cmd *exec.Cmd, started chan<- error) error {
 // kills.
 func (p *process) stop(grace time.Duration) {
 	p.stopOnce.Do(func() {
-		p.in.Close()
+		p.Close()
 		if !p.waitExit(grace) {
+			p.strays.look()
 			terminateGroup(p.cmd)
 			if !p.waitExit(termGrace) {
-				killGroup(p.cmd)
+				p.killGroup()
 			}
 		}
 	})
@@ -198,7 +210,7 @@ func (p *process) stop(grace time.Duration) {
 // kill kills a child that misbehaves. err says what it did.
 func (p *process) kill(err error) {
 	p.killed.CompareAndSwap(nil, &err)
-	killGroup(p.cmd)
+	p.killGroup()
 }
 
 // expectExit handles the end of the child's standard output. If err is not nil,
@@ -211,7 +223,7 @@ func (p *process) expectExit(err error) {
 	}
 	go func() {
 		if !p.waitExit(termGrace) {
-			killGroup(p.cmd)
+			p.killGroup()
 		}
 	}()
 }
@@ -243,7 +255,10 @@ func (p *process) Write(b []byte) (int, error) {
 }
 
 // Close closes the child's standard input, which asks it to end.
-func (p *process) Close() error { return p.in.Close() }
+func (p *process) Close() error {
+	p.strays.look() // before those between the child and them may end
+	return p.in.Close()
+}
 
 // findProgram returns the path of command in a child's own PATH, or command if it has a
 // path or is not there: then our PATH counts.

@@ -1,9 +1,15 @@
 package upstream
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -20,4 +26,64 @@ func TestNoPipe(t *testing.T) {
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	assert.ErrorIs(t, err, syscall.EMFILE)
 	assert.ErrorContains(t, err, "no pipe for the process: ")
+}
+
+// sleepers returns the processes that sleep for that time.
+func sleepers(seconds string) (pids []string) {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		if line, _ := os.ReadFile(path); string(line) == "sleep\x00"+seconds+"\x00" {
+			pids = append(pids, filepath.Base(filepath.Dir(path)))
+		}
+	}
+	return pids
+}
+
+// What a server has started ends with it, also in a session of its own and without its
+// environment, while its parent lives, and what that has started in the same way.
+func TestCloseEndsWhatDroppedTheEnvironment(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid: ", err)
+	}
+	for i, mode := range []string{"plain", "late"} {
+		seconds := fmt.Sprintf("77.%d%d", os.Getpid(), i)
+		self, env := mcptest.Child(t, mode)
+		const script = `setsid env -i sleep "$1" >/dev/null 2>&1 </dev/null &
+			env -i setsid sh -c 'env -i setsid sleep "$0" & wait' "$1" >/dev/null 2>&1 </dev/null &
+			exec "$0"`
+		srv := newTest(t, config.Server{Name: "child", Command: "sh", Args: []string{"-c", script, self, seconds}, Env: env}, Limits{})
+		require.NoError(t, srv.Start(t.Context()))
+		mcptest.Soon(t, func() bool { return len(sleepers(seconds)) == 2 })
+		srv.Close()
+		left := sleepers(seconds)
+		assert.Empty(t, left, mode)
+		for _, pid := range left {
+			_ = exec.Command("kill", "-9", pid).Run()
+		}
+	}
+}
+
+// A name with parentheses and spaces does not shift what is read of a process, and a process
+// that has another's number is another.
+func TestStrays(t *testing.T) {
+	name := filepath.Join(t.TempDir(), ") R 1 (")
+	self, env := mcptest.Child(t, "stubborn")
+	require.NoError(t, os.Symlink(self, name))
+	cmd := exec.Command(name)
+	for key, value := range env {
+		cmd.Env = append(cmd.Env, key+"="+value)
+	}
+	require.NoError(t, cmd.Start())
+	var s strays
+	s.follow(cmd.Process.Pid)
+	is := readStat(fmt.Sprint(cmd.Process.Pid))
+	assert.Equal(t, os.Getpid(), is.parent)
+	assert.NotEmpty(t, is.began)
+	s.seen[cmd.Process.Pid] += "0"
+	assert.False(t, s.signal(cmd.Process.Pid, syscall.SIGKILL), "it began at another time")
+	s.follow(cmd.Process.Pid)
+	assert.True(t, s.signal(cmd.Process.Pid, syscall.SIGKILL))
+	assert.Error(t, cmd.Wait())
+	assert.False(t, s.signal(cmd.Process.Pid, syscall.SIGKILL), "it is gone")
+	assert.Empty(t, readStat("0").began)
 }

@@ -2,6 +2,10 @@
 
 package upstream
 
-// killStrays does nothing: other systems don't show the environment of a process.
-// A process that left the process group must end by itself.
-func killStrays(string) {}
+// strays does nothing: other systems don't show the parent and the environment of a process
+// in files. A process that left the process group must end by itself.
+type strays struct{}
+
+func (*strays) follow(int)  {}
+func (*strays) look() []int { return nil }
+func (*strays) kill(string) {}

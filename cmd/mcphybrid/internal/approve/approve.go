@@ -131,6 +131,9 @@ func show(out io.Writer, held []*mcphybrid.ChangedError, command string) {
 		if !e.Since.IsZero() {
 			how = "has changed since " + e.Since.Local().Format("2006-01-02 15:04")
 		}
+		if e.By != "" {
+			how += fmt.Sprintf("; gateways with -trust-policy %s use it already", e.By)
+		}
 		fmt.Fprintf(out, "%s %q of server %q %s\n", e.Kind, plain.Printable(e.Tool, plain.MaxName), e.Server, how)
 		for _, mark := range e.Marks() {
 			fmt.Fprintf(out, "  suspicious: %s at %s: %s\n", mark.Kind, plain.Shown(mark.Place), plain.Printable(mark.Text, plain.MaxName))

@@ -29,6 +29,14 @@ func TestApprovalsAreQuoted(t *testing.T) {
   to approve it: mcphybrid approve 'it'\''s' 'a; rm -rf ~' `+strings.Repeat("ab", 32)+"\n", b.String())
 }
 
+// A person learns that a new tool is in use where it does not wait.
+func TestApproveSaysWhereAToolIsUsed(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	show(&b, []*mcphybrid.ChangedError{{Server: "s", Tool: "t", Kind: "tool", By: mcphybrid.TrustQuarantine}}, "")
+	assert.Contains(t, b.String(), "tool \"t\" of server \"s\" is new; gateways with -trust-policy quarantine use it already\n")
+}
+
 // What a server, or an error of one, says does not reach the terminal as it is, and stays
 // one line.
 func TestApprovePrintsForATerminal(t *testing.T) {

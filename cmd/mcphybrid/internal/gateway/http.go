@@ -32,7 +32,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *web.Site) error {
 	w.Sessions.End = func(id string) { endSession(mcp, id) }
 	s := w.Server(web.Front{
 		Messages: wire.WithEvents(limits.Write, g.withNotices(mcp)),
-		Debug:    debug.Handler(g.mgr), Metrics: g.metrics(w), Health: http.HandlerFunc(g.health),
+		Debug:    debug.Handler(g.mgr, debug.AnyHost), Metrics: g.metrics(w), Health: http.HandlerFunc(g.health),
 		Streams: streams, Log: g.opts.log,
 	})
 	ended := make(chan error, 1)

@@ -2,14 +2,13 @@ package web
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/limits"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/plain"
+	"github.com/mcphybrid/mcphybrid/internal/hosts"
 )
 
 // guard admits only requests with a token, and web pages only from the
@@ -50,31 +49,16 @@ func (w *Site) guard(next http.Handler) http.Handler {
 // reach loopback under a name of its own, which then leads here. From elsewhere we are
 // reached by whatever names there are.
 func (w *Site) isHost(r *http.Request) bool {
-	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if at == nil {
-		return true
-	}
-	own, _, _ := net.SplitHostPort(at.String())
-	host := hostOf(r)
-	return !isLoopback(own) || isLoopback(host) || slices.Contains(w.hosts, host)
-}
-
-// hostOf returns the host that a request names, in lower case and without port.
-func hostOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host = r.Host
-	}
-	return strings.ToLower(strings.Trim(host, "[]"))
+	at, ok := hosts.Local(r)
+	return !ok || !at.IsLoopback() || hosts.Permits(r, w.hosts)
 }
 
 // guardPage admits only operators, to pages about all clients. Their token is the bearer
 // token, or the password that a browser asks for. If none is needed, the host must be
 // loopback's: there is no other name then.
 func (w *Site) guardPage(next http.Handler) http.Handler {
-	own, _, _ := net.SplitHostPort(w.listener.Addr().String())
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		if host := hostOf(r); !w.Tokens.AreNeeded() && host != own && !isLoopback(host) {
+		if !w.Tokens.AreNeeded() && !hosts.Permits(r, nil) {
 			refuse(out, r, http.StatusMisdirectedRequest, "there is no such host here", limits.SmallMessage)
 			return
 		}

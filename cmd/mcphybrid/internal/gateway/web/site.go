@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/figures"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/limits"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
+	"github.com/mcphybrid/mcphybrid/internal/hosts"
 )
 
 const (
@@ -125,7 +125,7 @@ func Listen(address string, opts Options) (*Site, error) {
 	switch {
 	case len(w.hosts) > 0 && !w.Tokens.AreNeeded():
 		return nil, fmt.Errorf("-host %q: whoever the proxy lets in could call, so it needs a token: set %s, or -token-file", w.hosts[0], tokens.Variable)
-	case isLoopback(host):
+	case hosts.IsLoopback(host):
 	case !opts.anywhere:
 		return nil, fmt.Errorf("-http %q: other machines could reach it; if they should, add -listen-anywhere and a token", address)
 	case !w.Tokens.AreNeeded():
@@ -166,11 +166,6 @@ func (w *Site) scheme() string {
 		return "https://"
 	}
 	return "http://"
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // A Front is what a site serves.
