@@ -68,10 +68,13 @@ func plain(address string) string {
 // addressIn returns the address that a host is, if it is one and no name. What some
 // resolvers take for an address, such as 127.1 and 0x7f000001, counts as the invalid one.
 func addressIn(host string) (ip netip.Addr, ok bool) {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip, true
+	trimmed := strings.ToLower(strings.TrimSuffix(host, "."))
+	for _, spelling := range []string{host, trimmed} {
+		if ip, err := netip.ParseAddr(spelling); err == nil {
+			return ip, true
+		}
 	}
+	host = trimmed
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "localhost" { // RFC 6761, 6.3: also the names below it
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
