@@ -318,3 +318,31 @@ func FuzzName(f *testing.F) {
 		require.Equal(t, b.Claims(), again.Claims())
 	})
 }
+
+// A Book takes no prefix of the one below it, also if it has not given that prefix itself,
+// and neither does what it restores.
+func TestAboveTakesNothingFromBelow(t *testing.T) {
+	t.Parallel()
+	below := NewBook(10)
+	for _, server := range []string{"s-0", "long__er"} {
+		_, _, err := below.Claim(server, "")
+		require.NoError(t, err)
+	}
+	for server, owner := range map[string]string{
+		"s_0":         "s-0",      // the same prefix
+		"long":        "long__er", // its names could begin with the other's
+		"long__er__x": "long__er", // and the other way round
+	} {
+		for _, above := range []*Book{below.Above(), below.Above().Above()} {
+			c, first, err := above.Claim(server, "")
+			require.NoError(t, err)
+			assert.NotEqual(t, Alone(server, "").Prefix, c.Prefix, server)
+			assert.Equal(t, owner, first, server)
+		}
+		above := below.Above()
+		taken := Alone(server, "")
+		above.Restore([]Claim{taken})
+		assert.Equal(t, []Claim{taken}, above.Refused(), server)
+		assert.Zero(t, above.Len())
+	}
+}
