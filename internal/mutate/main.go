@@ -42,6 +42,7 @@ func run(ctx context.Context, args []string, w io.Writer) (code int, err error) 
 	r := &runner{log: w}
 	flags.IntVar(&r.jobs, "jobs", 1, "mutants at once")
 	flags.BoolVar(&r.short, "short", false, "run the tests with -short")
+	flags.DurationVar(&r.grace, "grace", 20*time.Second, "stop a mutant's tests this long after four times what they take without it")
 	flags.DurationVar(&r.quick, "quick", 15*time.Second, "if a package's tests take longer, only those that run the changed line do; which ones is\nfound once for the same code, and kept in the user's cache folder")
 	flags.DurationVar(&r.most, "most", 10*time.Minute, "what the tests of one package may take without a change")
 	if err := flags.Parse(args); err != nil {

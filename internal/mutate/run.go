@@ -41,6 +41,7 @@ type runner struct {
 	scratch string
 	jobs    int           // programs at once
 	most    time.Duration // that the tests of one package may take, unchanged
+	grace   time.Duration // that a mutant's tests may take longer than four times what they take without
 	quick   time.Duration // tests that take longer are chosen by what they reach
 	short   bool
 	log     io.Writer
@@ -188,7 +189,7 @@ func (r *runner) try(ctx context.Context, number int, c chosen) (o outcome, err 
 		return outcome{what: broken}, ctx.Err()
 	}
 	begun := time.Now()
-	out, err := r.program(ctx, c.pkg, program, 4*c.took+20*time.Second, "-test.failfast", "-test.run", tests)
+	out, err := r.program(ctx, c.pkg, program, 4*c.took+r.grace, "-test.failfast", "-test.run", tests)
 	o = outcome{caught, time.Since(begun)}
 	switch {
 	case ctx.Err() != nil:
