@@ -346,3 +346,15 @@ func TestAboveTakesNothingFromBelow(t *testing.T) {
 		assert.Zero(t, above.Len())
 	}
 }
+
+// A store gets the claims of both, and where two are in conflict, keeps its own.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	stored := []Claim{Alone("a", ""), Alone("s-0", "")}
+	further := []Claim{Alone("b", ""), Alone("s_0", ""), Alone("a", "")}
+	assert.Equal(t, []Claim{Alone("a", ""), Alone("b", ""), Alone("s-0", "")}, Merge(stored, further))
+	assert.Equal(t, []Claim{Alone("a", ""), Alone("b", ""), Alone("s_0", "")}, Merge(further, stored))
+	assert.Equal(t, stored, Merge(stored, nil))
+	assert.Equal(t, stored, Merge(nil, stored))
+	assert.Empty(t, Merge(nil, nil))
+}
