@@ -38,6 +38,7 @@ func run(ctx context.Context, args []string, w io.Writer) (code int, err error) 
 	seed := flags.Uint64("seed", 1, "chooses the mutants")
 	n := flags.Int("n", 20, "mutants, over all packages")
 	kinds := flags.String("kinds", "", "only these `kinds`, with commas between: negate, branch, boundary, equality, logic,\noperand, statement, error, clone, number, bool, arithmetic, extreme, jump, case")
+	places := flags.String("at", "", "only these `places`, with commas between, as the table has them: internal/names/names.go:340:2")
 	least := flags.Float64("least", 0, "exit with status 1 if less than this `percentage` of those that compile is caught")
 	r := &runner{log: w}
 	flags.IntVar(&r.jobs, "jobs", 1, "mutants at once")
@@ -59,7 +60,8 @@ func run(ctx context.Context, args []string, w io.Writer) (code int, err error) 
 	if err != nil {
 		return 2, err
 	}
-	picked := sample(list, strings.FieldsFunc(*kinds, func(r rune) bool { return r == ',' }), *n, *seed)
+	words := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
+	picked := sample(list, choice{words(*kinds), words(*places)}, *n, *seed)
 	outcomes, err := r.all(ctx, picked)
 	if err != nil {
 		return 2, err

@@ -97,12 +97,12 @@ func TestSample(t *testing.T) {
 			p.mutants = append(p.mutants, mutant{kind: []string{"clone", "jump"}[j%2], file: fmt.Sprint(i), function: fmt.Sprint(j / 6), begin: j})
 		}
 	}
-	first := sample(list, nil, 20, 7)
+	first := sample(list, choice{}, 20, 7)
 	assert.Len(t, first, 20)
-	assert.Equal(t, first, sample(list, nil, 20, 7))
-	assert.NotEqual(t, first, sample(list, nil, 20, 8))
-	assert.Subset(t, sample(list, nil, 21, 7), first, "more are these and others")
-	all := sample(list, nil, 1000, 7)
+	assert.Equal(t, first, sample(list, choice{}, 20, 7))
+	assert.NotEqual(t, first, sample(list, choice{}, 20, 8))
+	assert.Subset(t, sample(list, choice{}, 21, 7), first, "more are these and others")
+	all := sample(list, choice{}, 1000, 7)
 	assert.Len(t, all, 2*10*maxOfFunction)
 	of := make(map[string]int)
 	for i, c := range all {
@@ -114,11 +114,20 @@ func TestSample(t *testing.T) {
 	for key, n := range of {
 		assert.Equal(t, maxOfFunction, n, key)
 	}
-	for _, c := range sample(list, []string{"clone"}, 1000, 7) {
+	for _, c := range sample(list, choice{kinds: []string{"clone"}}, 1000, 7) {
 		assert.Equal(t, "clone", c.kind)
 	}
-	assert.Empty(t, sample(list, []string{"none"}, 1000, 7))
-	assert.Empty(t, sample(list, nil, 0, 7))
+	assert.Empty(t, sample(list, choice{kinds: []string{"none"}}, 1000, 7))
+	assert.Empty(t, sample(list, choice{}, 0, 7))
+
+	for place, want := range map[string]int{"p/a.go:3:5": 1, "p/a.go:3": 3, "a.go:3:5": 1, "a.go": 4, "p/b.go": 1, "p/a.go:33": 1, ".go": 0, "o/p/a.go:3:4": 1} {
+		var all []mutant
+		for _, at := range []position{{3, 4}, {3, 5}, {3, 55}, {33, 5}} {
+			all = append(all, mutant{file: "/o/p/a.go", function: "f", at: at})
+		}
+		all = append(all, mutant{file: "/o/p/b.go", function: "f", at: position{3, 5}})
+		assert.Len(t, sample([]*pkg{{mutants: all}}, choice{places: []string{place}}, 9, 7), want, place)
+	}
 }
 
 func FuzzMutants(f *testing.F) {

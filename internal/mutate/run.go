@@ -96,7 +96,7 @@ func (r *runner) packages(ctx context.Context, patterns []string) (list []*pkg, 
 	return list, nil
 }
 
-// maxOfFunction is how many mutants of a function a sample has.
+// maxOfFunction is how many mutants of a function a sample has, unless its places are told.
 const maxOfFunction = 2
 
 // A chosen mutant is one of a package.
@@ -105,25 +105,36 @@ type chosen struct {
 	mutant
 }
 
-// sample chooses n mutants, or as many as there are, of these kinds or, if there are none,
-// of all. The same seed chooses the same ones of the same code. They are sorted by package
+// A choice says which mutants are meant. What is empty means all.
+type choice struct {
+	kinds  []string
+	places []string // as the table has them, the column or the line too may be missing
+}
+
+func (c choice) has(m mutant) bool {
+	whole := fmt.Sprintf("%s:%d:%d:", filepath.ToSlash(m.file), m.at.Line, m.at.Column)
+	return (len(c.kinds) == 0 || slices.Contains(c.kinds, m.kind)) &&
+		(len(c.places) == 0 || slices.ContainsFunc(c.places, func(place string) bool { return strings.Contains(whole, "/"+place+":") }))
+}
+
+// sample chooses n mutants, or as many as there are, of those that are meant. The same seed chooses the same ones of the same code. They are sorted by package
 // and place.
-func sample(list []*pkg, kinds []string, n int, seed uint64) (picked []chosen) {
+func sample(list []*pkg, of choice, n int, seed uint64) (picked []chosen) {
 	var all []chosen
 	for _, p := range list {
 		for _, m := range p.mutants {
-			if len(kinds) == 0 || slices.Contains(kinds, m.kind) {
+			if of.has(m) {
 				all = append(all, chosen{p, m})
 			}
 		}
 	}
-	of := make(map[[2]string]int)
+	taken := make(map[[2]string]int)
 	var numbers []int
 	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all)) {
 		key := [2]string{all[i].file, all[i].function}
-		if of[key]++; len(numbers) == n {
+		if taken[key]++; len(numbers) == n {
 			break
-		} else if of[key] <= maxOfFunction || key[1] == "" {
+		} else if taken[key] <= maxOfFunction || key[1] == "" || len(of.places) > 0 {
 			numbers = append(numbers, i)
 		}
 	}
