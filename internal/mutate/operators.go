@@ -276,7 +276,11 @@ func isNothing(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.CallExpr:
 		_, slice := x.Fun.(*ast.ArrayType)
-		return slice
+		if !slice || len(x.Args) != 1 {
+			return false
+		}
+		of, ok := x.Args[0].(*ast.Ident)
+		return ok && of.Name == "nil"
 	case *ast.CompositeLit:
 		_, slice := x.Type.(*ast.ArrayType)
 		return slice && len(x.Elts) == 0

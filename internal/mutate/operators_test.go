@@ -54,6 +54,7 @@ func TestMutants(t *testing.T) {
 		{"_ = append([]int(nil), s...)", []string{"clone: _ = s"}},
 		{"_ = append([]int{}, s...)", []string{"clone: _ = s"}},
 		{"_ = append(s, s...)", nil},
+		{`_ = append([]byte("a"), s...)`, nil},
 		{"_ = s[:a:b]", []string{"clone: _ = s[:a]"}},
 		{"_ = min(a, b)", []string{"extreme: _ = max(a, b)"}},
 		{"_ = max(a, b)", []string{"extreme: _ = min(a, b)"}},

@@ -358,3 +358,18 @@ func TestMerge(t *testing.T) {
 	assert.Equal(t, stored, Merge(nil, stored))
 	assert.Empty(t, Merge(nil, nil))
 }
+
+// What Refused returns is the caller's, whatever is done with it.
+func TestRefusedIsTheCallers(t *testing.T) {
+	t.Parallel()
+	b := NewBook(10)
+	bad := func(server string) Claim { return Claim{server, "mcp_x", "no prefix"} }
+	b.Restore([]Claim{bad("a"), bad("b"), bad("c")})
+	first := b.Refused()
+	require.Len(t, first, 3)
+	b.Restore([]Claim{bad("d")})
+	first[0] = Claim{}
+	_ = append(first, Claim{})
+	b.Restore([]Claim{bad("a")})
+	assert.Equal(t, []Claim{bad("d")}, b.Refused(), "a has been returned before")
+}

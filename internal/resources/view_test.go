@@ -216,3 +216,17 @@ func TestFormsAtTheirLimit(t *testing.T) {
 	_, err = total(most + 1)
 	assert.ErrorContains(t, err, "more than the limit of 64 or of 65536 bytes together")
 }
+
+// What is wrong with a skill is named, also where another check would refuse it too.
+func TestSkillsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string]string{
+		`{"name":5,"description":"S"}`: `"skill://b/SKILL.md": "name"`, `{"name":"b","description":5}`: `"skill://b/SKILL.md": "description"`,
+		`{"name":"b","description":"S","tools":5}`: "its tools are no list of names", `{"name":"c","description":"S"}`: "the uri does not end in its name",
+		`[]`: "the frontmatter is no object", `{"name":"b","name":"b"}`: `the frontmatter has the member "name" more than once`,
+	} {
+		raw := strings.Replace(skillText("b", 0, 1), `{"name":"b","description":"S"}`, front, 1)
+		_, err := Parse(Skill, []byte(raw), 1<<20)
+		assert.ErrorContains(t, err, want, front)
+	}
+}

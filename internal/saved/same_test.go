@@ -82,3 +82,31 @@ func TestSizeOfATornText(t *testing.T) {
 		assert.Equal(t, want, size(slices.Clip(append(make([]byte, 0, len(torn)), torn...))), torn)
 	}
 }
+
+// scribbling is a store of a host that goes on to use the memory of what it gets and gives.
+type scribbling struct{ memory }
+
+func (s *scribbling) Put(key string, part []byte) error {
+	err := s.memory.Put(key, bytes.Clone(part))
+	clear(part)
+	return err
+}
+
+// The bytes of a state are its own, whatever a store does with those that it was given or has
+// returned.
+func TestPartsAreNotShared(t *testing.T) {
+	t.Parallel()
+	kept := new(scribbling)
+	parts := partsOf(kept, new(bytes.Buffer))
+	s := begunOf(9, 4)
+	data := s.JSON(1<<20, parts)
+	require.NotEmpty(t, kept.parts)
+	assert.Equal(t, begunOf(9, 4).Tools, s.Tools)
+	got := read(t, data, 1<<20, parts)
+	for _, part := range kept.parts {
+		clear(part)
+	}
+	for i := range s.Tools {
+		assert.Equal(t, string(s.Tools[i].Definition), string(got.Tools[i].Definition))
+	}
+}

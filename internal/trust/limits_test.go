@@ -101,3 +101,15 @@ func TestSaveGoesOn(t *testing.T) {
 		assert.Contains(t, string(doc.data), server)
 	}
 }
+
+// What is remembered of a tool is never changed: two that follow it share nothing that either
+// writes.
+func TestToolsShareNoFormer(t *testing.T) {
+	t.Parallel()
+	was := tool{Sum: "1", Hash: "h", Former: append(make([]string, 0, maxFormer), "f")}
+	one := was.replacing(&tool{Sum: "2", Hash: "x"})
+	other := was.replacing(&tool{Sum: "3", Hash: "y"})
+	assert.Equal(t, []string{"f", "x"}, one.Former)
+	assert.Equal(t, []string{"f", "y"}, other.Former)
+	assert.Equal(t, []string{"f"}, was.Former)
+}
