@@ -288,3 +288,27 @@ func TestOtherKeysOfBundles(t *testing.T) {
 	require.NoError(t, s.err)
 	assert.Equal(t, []string{"b"}, s.Tools.Deny, "this system's own list counts")
 }
+
+func TestUsualRegistry(t *testing.T) {
+	t.Parallel()
+	for registry, want := range map[string]bool{
+		"https://registry.npmjs.org": true, "https://npmjs.org/": true, "https://registry.npmjs.com:443/x": true,
+		"https://npmjs.org.evil.example": false, "https://evil.example/npmjs.org": false, "https://npmjs@evil.example": false,
+		"https://localhost": false, "https://npmjs": false, "https://": false, "": false, "npmjs.org": false, "https://%zz": false,
+	} {
+		assert.Equal(t, want, launchers["npm"].takesFrom(registry), registry)
+	}
+}
+
+// npm takes the beginnings of its options for them, from two letters on.
+func TestOptionsThatLeadElsewhere(t *testing.T) {
+	t.Parallel()
+	for arg, want := range map[string]bool{
+		"--registry": true, "--reg": true, "--re": true, "--r": false, "-y": false, "--": false, "--yes": false, "-c": true, "--c": false, "--ca": true,
+	} {
+		assert.Equal(t, want, launchers["npm"].elsewhere(arg), arg)
+	}
+	for arg, want := range map[string]bool{"--index": true, "--inde": false, "-i": true, "--": false} {
+		assert.Equal(t, want, launchers["pypi"].elsewhere(arg), arg)
+	}
+}

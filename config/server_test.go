@@ -47,3 +47,21 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 		assert.NotContains(t, fmt.Sprintf(verb, within), secret, verb)
 	}
 }
+
+// What is printed says whether there is a secret, since a login fails otherwise without it.
+func TestPrintedOAuthSaysWhetherThereIsASecret(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, `OAuth client "a" with a secret, scopes ["r"]`, OAuth{ClientID: "a", ClientSecret: "s", Scopes: []string{"r"}}.String())
+	assert.Equal(t, `OAuth client "a" with no secret, scopes []`, OAuth{ClientID: "a"}.String())
+}
+
+// A server that is no object is said to be none.
+func TestServersThatAreNoObjects(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"5": "number", `"run"`: "string", "[]": "array", "null": "null", "true": "bool"} {
+		file, err := Parse([]byte(`{"mcpServers": {"s": `+value+`}}`), "x.json", nil)
+		assert.ErrorContains(t, err, `"s"`, value)
+		assert.ErrorContains(t, err, "is a JSON "+want+", want an object", value)
+		assert.Empty(t, file.Servers)
+	}
+}

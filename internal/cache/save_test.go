@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
@@ -445,5 +447,37 @@ func TestLargeCatalog(t *testing.T) {
 		for _, data := range doc.Parts() {
 			assert.LessOrEqual(t, len(data), len(large)+500)
 		}
+	})
+}
+
+// Names that are given after a base was written are in the document beside it, and those of
+// the base are not there again.
+func TestNamesBesideABase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		doc := new(mcptest.Split)
+		p := begin(doc)
+		add := func(server string) {
+			_, _, err := p.book.Claim(server, "")
+			require.NoError(t, err)
+			p.put(server, "a", tool(1, ""))
+		}
+		for i := range 300 {
+			add(fmt.Sprint("s", i))
+		}
+		time.Sleep(2 * time.Second)
+		add("late")
+		time.Sleep(2 * time.Second)
+		data, err := doc.Load()
+		require.NoError(t, err)
+		var recent Catalog
+		require.NoError(t, json.Unmarshal(data, &recent))
+		require.NotEmpty(t, recent.Base)
+		assert.Equal(t, []names.Claim{names.Alone("late", "")}, recent.Names)
+		found, err := begin(doc).Read()
+		require.NoError(t, err)
+		assert.Len(t, found.Names, 301)
+		assert.Contains(t, found.Names, names.Alone("late", ""))
+		p.Close()
+		assert.Empty(t, *p.errs)
 	})
 }

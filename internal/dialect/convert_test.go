@@ -494,3 +494,17 @@ func TestLooksAround(t *testing.T) {
 		assert.Equal(t, want, looksAround(pattern), pattern)
 	}
 }
+
+// An alternative that allows everything is one, but for a provider that must know what a
+// value is.
+func TestAlternativesThatAllowAll(t *testing.T) {
+	t.Parallel()
+	const given = `{"type":"object","properties":{"a":{"anyOf":[{},{"type":"string"}]}}}`
+	for name, d := range map[string]Dialect{"OpenAI": OpenAI, "Anthropic": Anthropic, "Bedrock": Bedrock} {
+		converted, losses := Convert(json.RawMessage(given), d)
+		assert.JSONEq(t, given, string(converted), name)
+		assert.Empty(t, losses, name)
+	}
+	converted, _ := Convert(json.RawMessage(given), Gemini)
+	assert.NotContains(t, string(converted), "anyOf")
+}

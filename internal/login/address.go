@@ -1,6 +1,7 @@
 package login
 
 import (
+	"net/netip"
 	"net/url"
 	"strings"
 

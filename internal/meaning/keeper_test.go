@@ -2,6 +2,7 @@ package meaning
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -168,4 +169,56 @@ func TestSearchAsksForMore(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, f.Matches, 2)
 	assert.Len(t, f.all, 9)
+}
+
+// refusing is a store of a host whose searches fail.
+type refusing struct{ vector.Store }
+
+func (refusing) Search(context.Context, string, vector.Query) ([]vector.Match, error) {
+	return nil, errors.New("no disk")
+}
+
+// A search that found only some of the texts, or none, says so and why.
+func TestSearchSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	kept := &asked{Store: new(vector.MemoryStore)} // as that of a host
+	var texts []*Text
+	k := New(Options{Embedder: lengths{}, Model: "lengths", Store: kept, Scope: "x", Private: true, Timeout: time.Minute, Budget: math.MaxInt,
+		Log: slog.New(slog.DiscardHandler), Current: func() ([]*Text, func() map[string][]string) { return texts, nil }}, nil)
+	search := func() (int, error) {
+		f, err := k.Search(t.Context(), "xx", 8, k.QueryVector("xx"), func(string) bool { return true }, 2)
+		return len(f.Matches), err
+	}
+	_, err := search()
+	assert.ErrorIs(t, err, ErrNotEmbedded)
+	for i := range 2 {
+		name := fmt.Sprint("t", i)
+		texts = append(texts, k.NewText(Source{ID: name, Server: "s", Name: name, Text: name}))
+	}
+	k.Changed(func(run func(context.Context)) { run(t.Context()) })
+	for _, test := range []struct {
+		reached Progress
+		matches int
+		want    string
+	}{
+		{Progress{Done: 2, Total: 2}, 2, ""},
+		{Progress{Done: 1, Total: 2}, 2, "1 of 2 tools are embedded so far"},
+		{Progress{Done: 1, Total: 2, Err: errors.New("no key")}, 2, "1 of 2 tools are embedded: no key"},
+		{Progress{Total: 2, Err: errors.New("no key")}, 0, "no key"},
+		{Progress{Total: 2}, 0, ErrNotEmbedded.Error()},
+	} {
+		k.note(test.reached)
+		n, err := search()
+		assert.Equal(t, test.matches, n)
+		if test.want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.EqualError(t, err, test.want)
+		}
+	}
+	k.note(Progress{Done: 2, Total: 2})
+	k.Store = refusing{kept}
+	n, err := search()
+	assert.ErrorContains(t, err, "no disk")
+	assert.Zero(t, n)
 }

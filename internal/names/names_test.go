@@ -318,3 +318,58 @@ func FuzzName(f *testing.F) {
 		require.Equal(t, b.Claims(), again.Claims())
 	})
 }
+
+// A Book takes no prefix of the one below it, also if it has not given that prefix itself,
+// and neither does what it restores.
+func TestAboveTakesNothingFromBelow(t *testing.T) {
+	t.Parallel()
+	below := NewBook(10)
+	for _, server := range []string{"s-0", "long__er"} {
+		_, _, err := below.Claim(server, "")
+		require.NoError(t, err)
+	}
+	for server, owner := range map[string]string{
+		"s_0":         "s-0",      // the same prefix
+		"long":        "long__er", // its names could begin with the other's
+		"long__er__x": "long__er", // and the other way round
+	} {
+		for _, above := range []*Book{below.Above(), below.Above().Above()} {
+			c, first, err := above.Claim(server, "")
+			require.NoError(t, err)
+			assert.NotEqual(t, Alone(server, "").Prefix, c.Prefix, server)
+			assert.Equal(t, owner, first, server)
+		}
+		above := below.Above()
+		taken := Alone(server, "")
+		above.Restore([]Claim{taken})
+		assert.Equal(t, []Claim{taken}, above.Refused(), server)
+		assert.Zero(t, above.Len())
+	}
+}
+
+// A store gets the claims of both, and where two are in conflict, keeps its own.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	stored := []Claim{Alone("a", ""), Alone("s-0", "")}
+	further := []Claim{Alone("b", ""), Alone("s_0", ""), Alone("a", "")}
+	assert.Equal(t, []Claim{Alone("a", ""), Alone("b", ""), Alone("s-0", "")}, Merge(stored, further))
+	assert.Equal(t, []Claim{Alone("a", ""), Alone("b", ""), Alone("s_0", "")}, Merge(further, stored))
+	assert.Equal(t, stored, Merge(stored, nil))
+	assert.Equal(t, stored, Merge(nil, stored))
+	assert.Empty(t, Merge(nil, nil))
+}
+
+// What Refused returns is the caller's, whatever is done with it.
+func TestRefusedIsTheCallers(t *testing.T) {
+	t.Parallel()
+	b := NewBook(10)
+	bad := func(server string) Claim { return Claim{server, "mcp_x", "no prefix"} }
+	b.Restore([]Claim{bad("a"), bad("b"), bad("c")})
+	first := b.Refused()
+	require.Len(t, first, 3)
+	b.Restore([]Claim{bad("d")})
+	first[0] = Claim{}
+	_ = append(first, Claim{})
+	b.Restore([]Claim{bad("a")})
+	assert.Equal(t, []Claim{bad("d")}, b.Refused(), "a has been returned before")
+}

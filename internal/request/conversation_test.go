@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -79,4 +80,36 @@ func TestConverseBody(t *testing.T) {
 		{"role":"user","content":[{"toolResult":{"toolUseId":"1","content":[{"text":"r"}]}},{"text":"c"},{"text":"d"}]},
 		{"role":"user","content":"odd"},{"role":"user","content":[{"text":"e"}]},5]}`, string(body))
 	assert.JSONEq(t, `{"messages":null}`, string(raw(converseBody("", nil, nil))))
+}
+
+// Whether a model takes tools between the messages or not, it gets the text, and nothing is
+// written where there is nothing to say.
+func TestNewsOfEachForm(t *testing.T) {
+	t.Parallel()
+	added := []provider.Tool{{Name: "a", JSON: json.RawMessage(`{"name":"a"}`)}}
+	for _, test := range []struct {
+		write func(News, bool) []json.RawMessage
+		news  News
+		adds  bool
+		want  string
+	}{
+		{systemBlocks, News{}, false, `null`},
+		{systemBlocks, News{}, true, `null`},
+		{systemBlocks, News{Text: "t", Added: added, Removed: []string{"b"}}, false, `[{"role":"user","content":[{"type":"text","text":"t"}]}]`},
+		{systemBlocks, News{Added: added}, false, `null`},
+		{systemBlocks, News{Text: "t"}, true, `[{"role":"system","content":[{"type":"text","text":"t"}]}]`},
+		{systemBlocks, News{Text: "t", Added: added, Removed: []string{"b"}}, true, `[{"role":"system","content":[
+			{"type":"tool_removal","tool":{"type":"tool_reference","name":"b"}},
+			{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"a"}}},
+			{"type":"text","text":"t"}]}]`},
+		{developerItems, News{}, false, `null`},
+		{developerItems, News{Added: added}, false, `null`},
+		{developerItems, News{Text: "t", Added: added}, false, `[{"type":"message","role":"developer","content":"t"}]`},
+		{developerItems, News{Text: "t", Added: added}, true, `[{"type":"additional_tools","role":"developer","tools":[{"name":"a"}]},{"type":"message","role":"developer","content":"t"}]`},
+		{developerItems, News{Text: "t"}, true, `[{"type":"message","role":"developer","content":"t"}]`},
+	} {
+		got, err := json.Marshal(test.write(test.news, test.adds))
+		require.NoError(t, err)
+		assert.JSONEq(t, test.want, string(got), "%+v %v", test.news, test.adds)
+	}
 }

@@ -115,3 +115,13 @@ func TestCutIntent(t *testing.T) {
 	}
 	assert.Empty(t, CutIntent(strings.Repeat("\x80", MaxIntent+1)), "no code point begins")
 }
+
+// A Set keeps its rules as they were when it was made.
+func TestSetKeepsItsPatterns(t *testing.T) {
+	t.Parallel()
+	patterns := []string{"mcp_a__*", "mcp_b__*"}
+	s, err := NewSet([]Rule{{Name: "r", Patterns: patterns, Action: Include}})
+	require.NoError(t, err)
+	patterns[0] = "mcp_c__*"
+	require.Equal(t, []string{"mcp_a__*", "mcp_b__*"}, s.Rules[0].Patterns)
+}

@@ -18,9 +18,11 @@ func TestSize(t *testing.T) {
 	f, _ := terminaltest.Open(t, 61, 24)
 	columns, rows, ok := terminal.Size(f)
 	assert.Equal(t, "61 24 true", fmt.Sprint(columns, rows, ok))
-	f, _ = terminaltest.Open(t, 0, 0)
-	columns, rows, ok = terminal.Size(f)
-	assert.Equal(t, "80 24 true", fmt.Sprint(columns, rows, ok), "one that does not say")
+	for _, half := range [][2]int{{0, 0}, {0, 30}, {61, 0}} {
+		f, _ = terminaltest.Open(t, half[0], half[1])
+		columns, rows, ok = terminal.Size(f)
+		assert.Equal(t, "80 24 true", fmt.Sprint(columns, rows, ok), "one that does not say")
+	}
 
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)

@@ -69,4 +69,12 @@ func TestFoldLosesNothing(t *testing.T) {
 func TestClean(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "a ?[31mred??  b", Clean("a \x1b[31mred\u202e\xff\r\nb"))
+	// Wherever it stands.
+	for _, bad := range []string{"\x1b", "\x07", "\x00", "\x7f", "\u009b", "\u202e", "\u200b", "\xff", "\xc3"} {
+		for line, want := range map[string]string{
+			bad: "?", bad + "[2J": "?[2J", "a" + bad: "a?", bad + "a" + bad: "?a?",
+		} {
+			assert.Equal(t, want, Clean(line), "%q", line)
+		}
+	}
 }

@@ -2,6 +2,8 @@ package text
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
@@ -139,4 +141,17 @@ func FuzzCanonicalHash(f *testing.F) {
 			require.Equal(t, hash, CanonicalHash(shuffled(n, rand.New(rand.NewPCG(seed, 0)))))
 		}
 	})
+}
+
+// What is no object is hashed as the bytes that it is, apart from all objects, and is not
+// written to.
+func TestHashOfWhatIsNoObject(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "5", "[]", `{"a":`, "null"} {
+		raw := append(make([]byte, 0, 64), text...)
+		want := sha256.Sum256([]byte("bytes " + text))
+		assert.Equal(t, hex.EncodeToString(want[:]), CanonicalHash(raw), text)
+		assert.Equal(t, make([]byte, 64-len(text)), raw[len(text):64], text)
+		assert.Equal(t, text, string(raw))
+	}
 }

@@ -1,0 +1,232 @@
+package resources
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/search"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// entry returns what a server lists.
+func entry(t *testing.T, server string, kind Kind, raw string) *Entry {
+	item, err := Parse(kind, []byte(raw), 1<<20)
+	require.NoError(t, err)
+	names := rules.Tool{Server: server, Own: item.Name}
+	if kind == Resource {
+		names.URI, names.Forms = item.ID, item.forms
+	}
+	return &Entry{Item: item, Names: names}
+}
+
+// skill returns a skill of a server with so many files beside its SKILL.md, f0.md and so on.
+func skill(t *testing.T, server, name string, files int) *Entry {
+	return entry(t, server, Skill, skillText(name, files, 1))
+}
+
+func skillText(name string, files, size int) string {
+	list := []string{fmt.Sprintf(`{"uri":"skill://%s/SKILL.md","digest":"sha256:%s","size":1}`, name, strings.Repeat("0", 64))}
+	for i := range files {
+		list = append(list, fmt.Sprintf(`{"uri":"skill://%s/f%d.md","digest":"sha256:%s","size":%d}`, name, i, strings.Repeat("0", 64), size))
+	}
+	return fmt.Sprintf(`{"uri":"skill://%s/SKILL.md","frontmatter":{"name":%q,"description":"S"},"resources":[%s]}`, name, name, strings.Join(list, ","))
+}
+
+func shelf(entries ...*Entry) Owned {
+	return Owned{Shelf: NewShelf(nil, entries, func(docs []*search.Document) *search.Index { return search.NewIndex(docs, nil) })}
+}
+
+func everything(shelves ...Owned) *View {
+	return &View{
+		Shelves: shelves, Bar: func(rules.Tool) error { return nil }, BarURI: func(any, rules.Tool) error { return nil },
+		Server: func(p Place) (rules.Tool, bool) { return rules.Tool{Server: p.Server}, true },
+	}
+}
+
+// What bars skills bars no resources.
+func TestBarSkillIsForSkills(t *testing.T) {
+	t.Parallel()
+	v := everything(shelf(entry(t, "s", Resource, `{"uri":"mem://a","name":"a"}`), skill(t, "s", "b", 0)))
+	v.BarSkill = func(rules.Tool) error { return errors.New("no skills") }
+	_, err := v.Locate(t.Context(), Resource, "", "mem://a", nil)
+	assert.NoError(t, err)
+	_, err = v.Locate(t.Context(), Skill, "", "skill://b/SKILL.md", nil)
+	assert.ErrorContains(t, err, "no skills")
+}
+
+// The file of a skill that is held back is not read, in whatever spelling, unless another
+// skill that is not held back has it too.
+func TestFileOfASkillThatIsHeldBack(t *testing.T) {
+	t.Parallel()
+	held := skill(t, "s", "b", 1)
+	held.Quarantined = errors.New("held back")
+	any := entry(t, "s", Template, `{"uriTemplate":"{+x}","name":"t"}`)
+	for _, uri := range []string{"skill://b/f0.md", "skill://b/%66%30.md", "skill://b/x/../f0.md"} {
+		_, err := everything(shelf(held, any)).Locate(t.Context(), Resource, "", uri, nil)
+		assert.ErrorContains(t, err, "held back", uri)
+	}
+	at, err := everything(shelf(held, any)).Locate(t.Context(), Resource, "", "skill://b/other.md", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "s", at.Server)
+
+	// One that the server lists as a resource too is as little.
+	listed := entry(t, "s", Resource, `{"uri":"skill://b/f0.md","name":"a"}`)
+	_, err = everything(shelf(held, listed)).Locate(t.Context(), Resource, "", "skill://b/f0.md", nil)
+	assert.ErrorContains(t, err, "held back")
+	_, err = everything(shelf(skill(t, "s", "b", 1), listed)).Locate(t.Context(), Resource, "", "skill://b/f0.md", nil)
+	assert.NoError(t, err)
+}
+
+// What is barred by one spelling of a listed resource is barred by all. Templates and prompts
+// that are called like it don't count.
+func TestSpellingsOfWhatIsListed(t *testing.T) {
+	t.Parallel()
+	secret, any := entry(t, "s", Resource, `{"uri":"mem://h/a","name":"a"}`), entry(t, "s", Template, `{"uriTemplate":"{+x}","name":"t"}`)
+	v := everything(shelf(secret, any))
+	v.Bar = func(of rules.Tool) error {
+		if of.Own == "a" {
+			return errors.New("barred")
+		}
+		return nil
+	}
+	for _, uri := range []string{"mem://h/a", "mem://h/%61", "mem://h/b/../a"} {
+		_, err := v.Locate(t.Context(), Resource, "", uri, nil)
+		assert.ErrorContains(t, err, "barred", uri)
+	}
+	prompt := entry(t, "s", Prompt, `{"name":"mem://h/a"}`)
+	prompt.Names.Own = "a"
+	v.Shelves = []Owned{shelf(prompt, any)}
+	_, err := v.Locate(t.Context(), Resource, "", "mem://h/%61", nil)
+	assert.NoError(t, err, "a prompt is no spelling of a resource")
+}
+
+// A pattern that permits a URI is asked for it where a form only adds a host, and told the
+// form.
+func TestFormsThatAddAHost(t *testing.T) {
+	t.Parallel()
+	v := everything(shelf(entry(t, "s", Template, `{"uriTemplate":"{+x}","name":"t"}`)))
+	var asked []rules.Tool
+	v.BarURI = func(_ any, of rules.Tool) error { asked = append(asked, of); return nil }
+	const uri = "mem:////h/a"
+	_, err := v.Locate(t.Context(), Resource, "", uri, nil)
+	require.NoError(t, err)
+	forms, err := Forms(uri)
+	require.NoError(t, err)
+	require.Len(t, asked, len(forms))
+	added := 0
+	for i, of := range asked {
+		if !addsHost(forms[i], uri) {
+			assert.Equal(t, forms[i], of.URI)
+			assert.Empty(t, of.Forms)
+			continue
+		}
+		added++
+		assert.Equal(t, uri, of.URI)
+		assert.Equal(t, []string{forms[i]}, of.Forms)
+	}
+	assert.Equal(t, 1, added)
+}
+
+func TestSearchOfShelvesTakesTurns(t *testing.T) {
+	t.Parallel()
+	list := func(server string, n int) (list []*Entry) {
+		for i := range n {
+			list = append(list, entry(t, server, Resource, fmt.Sprintf(`{"uri":"mem://%s/%d","name":"report"}`, server, i)))
+		}
+		return append(list, entry(t, server, Prompt, `{"name":"report"}`))
+	}
+	v := everything(shelf(list("a", 3)...), shelf(list("b", 1)...), Owned{})
+	ids := func(n int) (ids []string) {
+		for _, e := range v.Search("report", n) {
+			ids = append(ids, e.ID)
+		}
+		return ids
+	}
+	assert.Equal(t, []string{"mem://a/0", "mem://b/0", "mem://a/1", "mem://a/2"}, ids(9))
+	assert.Equal(t, []string{"mem://a/0", "mem://b/0"}, ids(1))
+	v.Bar = func(of rules.Tool) error {
+		if of.URI == "mem://a/0" {
+			return errors.New("barred")
+		}
+		return nil
+	}
+	assert.Equal(t, []string{"mem://a/1", "mem://b/0", "mem://a/2"}, ids(9))
+	assert.Empty(t, v.Search("report", 0))
+}
+
+// Each limit, and one more.
+func TestLimitsOfItems(t *testing.T) {
+	t.Parallel()
+	place := func(bytes int) string { return "mem://" + strings.Repeat("a", bytes-len("mem://")) }
+	for name, test := range map[string]struct {
+		kind Kind
+		most int
+		raw  func(n int) string
+	}{
+		"a uri":            {Resource, MaxURI, func(n int) string { return fmt.Sprintf(`{"uri":%q,"name":"a"}`, place(n)) }},
+		"a template":       {Template, maxTemplate, func(n int) string { return fmt.Sprintf(`{"uriTemplate":%q,"name":"a"}`, place(n)) }},
+		"files of a skill": {Skill, maxSkillFiles, func(n int) string { return skillText("b", n-1, 1) }},
+		"bytes of a skill": {Skill, maxSkillBytes, func(n int) string { return skillText("b", 1, n-1) }},
+		"bytes of SKILL.md": {Skill, MaxSkillText, func(n int) string {
+			return strings.Replace(skillText("b", 0, 1), `"size":1`, fmt.Sprintf(`"size":%d`, n), 1)
+		}},
+		"bytes": {Resource, 1 << 20, func(n int) string {
+			const begin = `{"uri":"mem://a","name":"`
+			return begin + strings.Repeat("a", n-len(begin)-2) + `"}`
+		}},
+	} {
+		_, err := Parse(test.kind, []byte(test.raw(test.most)), 1<<20)
+		assert.NoError(t, err, "%s at the limit of %d", name, test.most)
+		_, err = Parse(test.kind, []byte(test.raw(test.most+1)), 1<<20)
+		assert.Error(t, err, "%s above the limit of %d", name, test.most)
+	}
+}
+
+func TestSizeOfAnItem(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[string]int64{"0": 0, "1": 1, "-1": 0, "1.5": 0, `"5"`: 0, "null": 0, "9223372036854775807": 1<<63 - 1, "9223372036854775808": 0} {
+		assert.Equal(t, want, entry(t, "s", Resource, `{"uri":"mem://a","name":"a","size":`+size+`}`).Size, size)
+	}
+	assert.Zero(t, entry(t, "s", Resource, `{"uri":"mem://a","name":"a"}`).Size)
+}
+
+// The forms of a URI have together at most so many bytes.
+func TestFormsAtTheirLimit(t *testing.T) {
+	t.Parallel()
+	total := func(n int) (bytes int, err error) {
+		forms, err := Forms("mem://h/" + strings.Repeat("%2525", 3) + strings.Repeat("x", n))
+		for _, f := range forms {
+			bytes += len(f)
+		}
+		return bytes, err
+	}
+	least, err := total(0)
+	require.NoError(t, err)
+	forms, err := Forms("mem://h/" + strings.Repeat("%2525", 3))
+	require.NoError(t, err)
+	most := (maxFormBytes - least) / len(forms)
+	bytes, err := total(most)
+	assert.NoError(t, err)
+	assert.LessOrEqual(t, bytes, maxFormBytes)
+	assert.Greater(t, bytes, maxFormBytes-len(forms))
+	_, err = total(most + 1)
+	assert.ErrorContains(t, err, "more than the limit of 64 or of 65536 bytes together")
+}
+
+// What is wrong with a skill is named, also where another check would refuse it too.
+func TestSkillsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for front, want := range map[string]string{
+		`{"name":5,"description":"S"}`: `"skill://b/SKILL.md": "name"`, `{"name":"b","description":5}`: `"skill://b/SKILL.md": "description"`,
+		`{"name":"b","description":"S","tools":5}`: "its tools are no list of names", `{"name":"c","description":"S"}`: "the uri does not end in its name",
+		`[]`: "the frontmatter is no object", `{"name":"b","name":"b"}`: `the frontmatter has the member "name" more than once`,
+	} {
+		raw := strings.Replace(skillText("b", 0, 1), `{"name":"b","description":"S"}`, front, 1)
+		_, err := Parse(Skill, []byte(raw), 1<<20)
+		assert.ErrorContains(t, err, want, front)
+	}
+}

@@ -1,0 +1,40 @@
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/assert"
+)
+
+// What Fit is given stays as it is, and so does what its contents have room for behind their
+// end.
+func TestFitLeavesTheResult(t *testing.T) {
+	t.Parallel()
+	texts := func(n int) (list []mcp.Content) {
+		for i := range n {
+			list = append(list, textContent(fmt.Sprint("text ", i)))
+		}
+		return list
+	}
+	long := json.RawMessage(`"` + strings.Repeat("x", 100) + `"`)
+	for name, r := range map[string]*mcp.CallToolResult{
+		"too many":         {Content: texts(20)},
+		"too many, nil":    {Content: append(texts(20), nil, mcp.NewImageContent("AAAA", "i"))},
+		"structured":       {Content: texts(1), RawStructuredContent: long},
+		"structured alone": {RawStructuredContent: long},
+		"too long":         {Content: []mcp.Content{textContent(strings.Repeat("x", 1000))}},
+		"too large":        {Content: append(texts(1), mcp.NewImageContent(strings.Repeat("A", 1000), "i"))},
+	} {
+		before := texts(40)
+		behind := append(before[:0], r.Content...)[:40] // of which r has the first
+		r.Content = behind[:len(r.Content)]
+		was := append([]mcp.Content(nil), behind...)
+		fit, _ := Fit(r, Bounds{Text: 60, Media: 60}, testNotes)
+		assert.NotSame(t, r, fit, name)
+		assert.Equal(t, was, behind, name)
+	}
+}

@@ -1,0 +1,112 @@
+package saved
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/store"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSame(t *testing.T) {
+	t.Parallel()
+	whole := Tool{Tool: rules.Tool{Name: "n", Server: "s", Own: "o"}, OfUser: true, Definition: []byte("{}")}
+	same := whole
+	same.Definition = bytes.Clone(whole.Definition)
+	assert.True(t, whole.Same(&same))
+	for name, change := range map[string]func(*Tool){
+		"name": func(t *Tool) { t.Name = "x" }, "server": func(t *Tool) { t.Server = "x" }, "own name": func(t *Tool) { t.Own = "x" },
+		"owner": func(t *Tool) { t.OfUser = false }, "definition": func(t *Tool) { t.Definition = []byte("[]") },
+	} {
+		other := whole
+		change(&other)
+		assert.False(t, whole.Same(&other), name)
+		assert.False(t, other.Same(&whole), name)
+	}
+}
+
+// A prefix of one item is one.
+func TestShortestPrefix(t *testing.T) {
+	t.Parallel()
+	for items, want := range map[int]bool{0: false, 1: true, 2: true} {
+		s := begunOf(9, items)
+		data := s.JSON(1<<20, nil)
+		got, err := Parse(data, 1<<20)
+		require.NoError(t, err)
+		assert.Equal(t, want, got.PrefixKey != "", items)
+		require.NoError(t, got.Whole(nil))
+		assert.Equal(t, s.Shown, got.Shown)
+		assert.Len(t, got.Tools, len(s.Tools))
+	}
+}
+
+// A state whose prefix is missing or damaged is not taken for one without a prefix.
+func TestPrefixThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	null := []byte("null")
+	for name, test := range map[string]struct {
+		change func(s *memory, key string)
+		want   string
+	}{
+		"missing": {func(s *memory, key string) { delete(s.parts, key) }, "its prefix: the store has no part"},
+		"other":   {func(s *memory, key string) { s.parts[key] = []byte("x") }, "its prefix: the store has something else"},
+	} {
+		kept := new(memory)
+		data := begunOf(9, 4).JSON(1<<20, partsOf(kept, new(bytes.Buffer)))
+		s, err := Parse(data, 1<<20)
+		require.NoError(t, err)
+		test.change(kept, s.PrefixKey)
+		assert.ErrorContains(t, s.Whole(partsOf(kept, new(bytes.Buffer))), test.want, name)
+	}
+	for _, part := range [][]byte{null, []byte("[]"), []byte(`{"tools":`)} {
+		kept := &memory{parts: map[string][]byte{store.KeyOf(part): part}}
+		s, err := Parse(begunOf(9, 4).JSON(1<<20, partsOf(kept, new(bytes.Buffer))), 1<<20)
+		require.NoError(t, err)
+		s.PrefixKey = store.KeyOf(part)
+		assert.ErrorContains(t, s.Whole(partsOf(kept, new(bytes.Buffer))), "its prefix: ", "%s", part)
+	}
+}
+
+// Whatever a text ends with, its size is counted, and nothing behind it is read.
+func TestSizeOfATornText(t *testing.T) {
+	t.Parallel()
+	const text = `{"a":"b\u0041\\\/\"\ud83d\ude00é","c": 1}`
+	for n := range len(text) + 1 {
+		data := slices.Clip([]byte(text)[:n])
+		assert.LessOrEqual(t, size(data), n, "%s", data)
+	}
+	for torn, want := range map[string]int{`"\u`: 3, `"\u0`: 4, `"\u00`: 5, `"\u004`: 6, `"\u0041`: 2, `"\u0041"`: 3, `"\`: 2, `"\/`: 2} {
+		assert.Equal(t, want, size(slices.Clip(append(make([]byte, 0, len(torn)), torn...))), torn)
+	}
+}
+
+// scribbling is a store of a host that goes on to use the memory of what it gets and gives.
+type scribbling struct{ memory }
+
+func (s *scribbling) Put(key string, part []byte) error {
+	err := s.memory.Put(key, bytes.Clone(part))
+	clear(part)
+	return err
+}
+
+// The bytes of a state are its own, whatever a store does with those that it was given or has
+// returned.
+func TestPartsAreNotShared(t *testing.T) {
+	t.Parallel()
+	kept := new(scribbling)
+	parts := partsOf(kept, new(bytes.Buffer))
+	s := begunOf(9, 4)
+	data := s.JSON(1<<20, parts)
+	require.NotEmpty(t, kept.parts)
+	assert.Equal(t, begunOf(9, 4).Tools, s.Tools)
+	got := read(t, data, 1<<20, parts)
+	for _, part := range kept.parts {
+		clear(part)
+	}
+	for i := range s.Tools {
+		assert.Equal(t, string(s.Tools[i].Definition), string(got.Tools[i].Definition))
+	}
+}

@@ -1,0 +1,52 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		`{"name":"a"}`: "", `{"name":"a","more":1}`: "", `{}`: `"name" is missing or empty`, `{"name":""}`: `"name" is missing or empty`,
+		`{"name":5}`: `"Name" is a JSON number, want a string`, `[]`: "is a JSON array, want an object", `{"name":`: "unexpected end", ``: "unexpected end",
+	} {
+		var in struct{ Name string }
+		err := Members([]byte(args), &in, "name", func() bool { return in.Name == "" })
+		if want == "" {
+			assert.NoError(t, err, args)
+			assert.Equal(t, "a", in.Name)
+			continue
+		}
+		assert.ErrorContains(t, err, want, args)
+	}
+}
+
+// At its limits a value is judged, and one more is refused, whatever the schema says.
+func TestAllowsLimits(t *testing.T) {
+	t.Parallel()
+	any := Allows([]byte(`{}`))
+	nested := func(n int) string { return strings.Repeat("[", n) + "1" + strings.Repeat("]", n) }
+	number := func(n int) string { return "1" + strings.Repeat("0", n-1) }
+	for name, of := range map[string]struct {
+		most  int
+		value func(int) string
+	}{
+		"levels": {maxJSONNesting, nested}, "digits": {maxNumber, number},
+		"exponent": {maxNumber, func(n int) string { return fmt.Sprintf("1e%d", n) }},
+		// A value below names of more than 62 bytes counts twice.
+		"values below a long name": {maxSchemaValues/2 - 1, func(n int) string {
+			return `{"` + strings.Repeat("x", 62) + `":[` + strings.Join(slices.Repeat([]string{"1"}, n), ",") + "]}"
+		}},
+		"values": {maxSchemaValues, func(n int) string { return "[" + strings.Join(slices.Repeat([]string{"1"}, n-1), ",") + "]" }},
+	} {
+		assert.True(t, any([]byte(of.value(of.most))), "%s at the limit of %d", name, of.most)
+		assert.False(t, any([]byte(of.value(of.most+1))), "%s above the limit of %d", name, of.most)
+	}
+	assert.False(t, any([]byte(`{"a":1,"a":2}`)), "which of two counts")
+	assert.False(t, any([]byte(`{`)))
+}

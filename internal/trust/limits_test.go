@@ -1,0 +1,115 @@
+package trust
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestChangeAsALine(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, 11, 23, 12, 0, 0, 0, time.FixedZone("", 3600))
+	for _, test := range []struct {
+		change Change
+		want   string
+	}{
+		{Change{Kind: "tool", Name: "a", Server: "s", Added: true, Is: "0123456789abcdef"}, `tool "a" of server "s" is new, hash 0123456789ab`},
+		{Change{Kind: "skill", Name: "a\nb", Server: "s", Is: "0123456789abcdef"}, `skill "a b" of server "s" exceeds the number of skills remembered for a server, hash 0123456789ab`},
+		{Change{Kind: "tool", Name: "a", Server: "s", Since: since, Was: "fedcba9876543210", Is: "0123456789abcdef"}, `tool "a" of server "s" has changed since 2026-11-23T11:00:00Z, from fedcba987654 to 0123456789ab`},
+	} {
+		assert.Equal(t, test.want, test.change.String())
+	}
+}
+
+// At its limit, a server's memory takes no further tool and still takes what a person
+// accepts of one that it has.
+func TestAcceptAtTheLimit(t *testing.T) {
+	t.Parallel()
+	m := fresh(Never, 2, nil)
+	m.Judge("s", []*Definition{define("a", "1")})
+	assert.True(t, m.Accept("s", define("b", "1")), "one below the limit")
+	assert.False(t, m.Accept("s", define("c", "1")), "one more than the limit")
+	assert.True(t, m.Accept("s", define("a", "2")))
+	assert.Equal(t, []Finding{Known, Beyond}, findings(m.Judge("s", []*Definition{define("a", "2"), define("c", "1")})))
+	assert.False(t, m.Accept("other", define("a", "1")), "a server that is not known")
+}
+
+// Whatever a store has of what was known before, the newest of it are kept, up to a limit.
+func TestFormerIsBoundedWhenRead(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{0: 0, 1: 1, maxFormer - 1: maxFormer - 1, maxFormer: maxFormer, maxFormer + 1: maxFormer, 10 * maxFormer: maxFormer} {
+		var former []string
+		for i := range n {
+			former = append(former, fmt.Sprint("f", i))
+		}
+		data, err := json.Marshal(history{Version: version, Servers: map[string]map[string]*tool{"s": {"a": {Hash: "h", Former: former}}}})
+		require.NoError(t, err)
+		doc, err := readDocument(data, nil)
+		require.NoError(t, err)
+		assert.Len(t, doc.Servers["s"]["a"].Former, want)
+		if n > 0 {
+			assert.Equal(t, former[:want], doc.Servers["s"]["a"].Former)
+		}
+	}
+}
+
+// twice is a store during whose first update something else is to be saved.
+type twice struct {
+	*memory
+	meanwhile func()
+}
+
+func (s *twice) Update(_ context.Context, change func([]byte) ([]byte, error)) error {
+	data, err := change(s.data)
+	if err != nil {
+		return err
+	}
+	s.data = data
+	if do := s.meanwhile; do != nil {
+		s.meanwhile = nil
+		do()
+	}
+	return nil
+}
+
+// A Save that has to go on with what came meanwhile still reports what its first round
+// has learned.
+func TestSaveGoesOn(t *testing.T) {
+	t.Parallel()
+	doc := &twice{memory: new(memory)}
+	other := fresh(Never, 10, doc)
+	other.Judge("theirs", []*Definition{define("a", "1")})
+	_, err := other.Save()
+	require.NoError(t, err)
+	m := fresh(Never, 10, doc)
+	m.Judge("ours", []*Definition{define("b", "1")})
+	doc.meanwhile = func() {
+		m.Judge("later", []*Definition{define("c", "1")})
+		_, err := m.Save()
+		assert.NoError(t, err)
+		assert.NotContains(t, string(doc.data), "later", "it returns at once")
+	}
+	changed, err := m.Save()
+	require.NoError(t, err)
+	assert.True(t, changed)
+	for _, server := range []string{"ours", "theirs", "later"} {
+		assert.Contains(t, string(doc.data), server)
+	}
+}
+
+// What is remembered of a tool is never changed: two that follow it share nothing that either
+// writes.
+func TestToolsShareNoFormer(t *testing.T) {
+	t.Parallel()
+	was := tool{Sum: "1", Hash: "h", Former: append(make([]string, 0, maxFormer), "f")}
+	one := was.replacing(&tool{Sum: "2", Hash: "x"})
+	other := was.replacing(&tool{Sum: "3", Hash: "y"})
+	assert.Equal(t, []string{"f", "x"}, one.Former)
+	assert.Equal(t, []string{"f", "y"}, other.Former)
+	assert.Equal(t, []string{"f"}, was.Former)
+}
