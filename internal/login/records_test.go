@@ -145,8 +145,8 @@ func TestLoginCountsStepUps(t *testing.T) {
 		return now
 	}
 	assert.Nil(t, change(func(r map[string]any) { r["wanted"] = []string{"more"} })["step_ups"])
-	require.NoError(t, a.Login(t.Context(), func(_ context.Context, page string) (string, error) {
-		mcptest.Browse(t, page)
+	require.NoError(t, a.Login(t.Context(), func(_ context.Context, page Page) (string, error) {
+		mcptest.Browse(t, page.URL)
 		return "", nil
 	}))
 	now := change(func(map[string]any) {})

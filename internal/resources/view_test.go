@@ -16,7 +16,7 @@ import (
 func entry(t *testing.T, server string, kind Kind, raw string) *Entry {
 	item, err := Parse(kind, []byte(raw), 1<<20)
 	require.NoError(t, err)
-	names := rules.Tool{Server: server, Own: item.Name}
+	names := rules.Subject{Server: server, Own: item.Name}
 	if kind == Resource {
 		names.URI, names.Forms = item.ID, item.forms
 	}
@@ -42,8 +42,8 @@ func shelf(entries ...*Entry) Owned {
 
 func everything(shelves ...Owned) *View {
 	return &View{
-		Shelves: shelves, Bar: func(rules.Tool) error { return nil }, BarURI: func(any, rules.Tool) error { return nil },
-		Server: func(p Place) (rules.Tool, bool) { return rules.Tool{Server: p.Server}, true },
+		Shelves: shelves, Bar: func(rules.Subject) error { return nil }, BarURI: func(any, rules.Subject) error { return nil },
+		Server: func(p Place) (rules.Subject, bool) { return rules.Subject{Server: p.Server}, true },
 	}
 }
 
@@ -51,7 +51,7 @@ func everything(shelves ...Owned) *View {
 func TestBarSkillIsForSkills(t *testing.T) {
 	t.Parallel()
 	v := everything(shelf(entry(t, "s", Resource, `{"uri":"mem://a","name":"a"}`), skill(t, "s", "b", 0)))
-	v.BarSkill = func(rules.Tool) error { return errors.New("no skills") }
+	v.BarSkill = func(rules.Subject) error { return errors.New("no skills") }
 	_, err := v.Locate(t.Context(), Resource, "", "mem://a", nil)
 	assert.NoError(t, err)
 	_, err = v.Locate(t.Context(), Skill, "", "skill://b/SKILL.md", nil)
@@ -87,7 +87,7 @@ func TestSpellingsOfWhatIsListed(t *testing.T) {
 	t.Parallel()
 	secret, any := entry(t, "s", Resource, `{"uri":"mem://h/a","name":"a"}`), entry(t, "s", Template, `{"uriTemplate":"{+x}","name":"t"}`)
 	v := everything(shelf(secret, any))
-	v.Bar = func(of rules.Tool) error {
+	v.Bar = func(of rules.Subject) error {
 		if of.Own == "a" {
 			return errors.New("barred")
 		}
@@ -109,8 +109,8 @@ func TestSpellingsOfWhatIsListed(t *testing.T) {
 func TestFormsThatAddAHost(t *testing.T) {
 	t.Parallel()
 	v := everything(shelf(entry(t, "s", Template, `{"uriTemplate":"{+x}","name":"t"}`)))
-	var asked []rules.Tool
-	v.BarURI = func(_ any, of rules.Tool) error { asked = append(asked, of); return nil }
+	var asked []rules.Subject
+	v.BarURI = func(_ any, of rules.Subject) error { asked = append(asked, of); return nil }
 	const uri = "mem:////h/a"
 	_, err := v.Locate(t.Context(), Resource, "", uri, nil)
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestSearchOfShelvesTakesTurns(t *testing.T) {
 	}
 	assert.Equal(t, []string{"mem://a/0", "mem://b/0", "mem://a/1", "mem://a/2"}, ids(9))
 	assert.Equal(t, []string{"mem://a/0", "mem://b/0"}, ids(1))
-	v.Bar = func(of rules.Tool) error {
+	v.Bar = func(of rules.Subject) error {
 		if of.URI == "mem://a/0" {
 			return errors.New("barred")
 		}

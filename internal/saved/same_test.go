@@ -13,7 +13,7 @@ import (
 
 func TestSame(t *testing.T) {
 	t.Parallel()
-	whole := Tool{Tool: rules.Tool{Name: "n", Server: "s", Own: "o"}, OfUser: true, Definition: []byte("{}")}
+	whole := Tool{Subject: rules.Subject{Name: "n", Server: "s", Own: "o"}, OfUser: true, Definition: []byte("{}")}
 	same := whole
 	same.Definition = bytes.Clone(whole.Definition)
 	assert.True(t, whole.Same(&same))
