@@ -57,9 +57,9 @@ func TestResource(t *testing.T) {
 			})})
 			defer a.Close()
 			pages := 0
-			err := a.Login(t.Context(), func(_ context.Context, page string) (string, error) {
+			err := a.Login(t.Context(), func(_ context.Context, page Page) (string, error) {
 				pages++
-				u, err := url.Parse(page)
+				u, err := url.Parse(page.URL)
 				if err != nil {
 					return "", err
 				}

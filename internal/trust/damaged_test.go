@@ -27,7 +27,7 @@ func TestDamagedHistoryIsKept(t *testing.T) {
 	for damaged, want := range map[string]string{
 		"not JSON": "invalid character",
 		`{"version":1,"servers":{"s":{"a":{"sum":"00","ha`: "unexpected end",
-		`{"version":2,"servers":{}}`:                       "the document has version 2, want 1",
+		`{"version":3,"servers":{}}`:                       "the document has version 3, want 1 to 2",
 		`{"version":1,"servers":{"s":{"a":{"sum":"00"}}}}`: `tool "a" of server "s" has no hash`,
 		`{"version":1,"servers":{"s":{"a":null}}}`:         `tool "a" of server "s" has no hash`,
 		"": "unexpected end",
