@@ -230,3 +230,70 @@ func TestSkillsThatAreRefused(t *testing.T) {
 		assert.ErrorContains(t, err, want, front)
 	}
 }
+
+// What is barred stays barred if skills are not, and each reason is the first one.
+func TestFirstReasonCounts(t *testing.T) {
+	t.Parallel()
+	v := everything(shelf(skill(t, "s", "b", 0)))
+	v.Bar = func(rules.Tool) error { return errors.New("first") }
+	for _, second := range []error{nil, errors.New("second")} {
+		v.BarSkill = func(rules.Tool) error { return second }
+		_, err := v.Locate(t.Context(), Skill, "", "skill://b/SKILL.md", nil)
+		assert.ErrorContains(t, err, "first")
+	}
+}
+
+// A barred resource bars its spellings where it is, not at other servers or of other owners.
+func TestSpellingsOfWhatOthersList(t *testing.T) {
+	t.Parallel()
+	any := entry(t, "s", Template, `{"uriTemplate":"{+x}","name":"t"}`)
+	barred := func(server string) *Entry {
+		e := entry(t, server, Resource, `{"uri":"mem://h/a","name":"a"}`)
+		e.Barred = errors.New("barred")
+		return e
+	}
+	of := func(owner string, entries ...*Entry) Owned {
+		s := shelf(entries...)
+		s.Of = owner
+		return s
+	}
+	for name, test := range map[string]struct {
+		shelves []Owned
+		want    bool
+	}{
+		"here":          {[]Owned{of("x", any, barred("s"))}, true},
+		"other server":  {[]Owned{of("x", any, barred("other"))}, false},
+		"other owner":   {[]Owned{of("x", any), of("y", barred("s"))}, false},
+		"others' other": {[]Owned{of("x", any), of("y", barred("other"))}, false},
+	} {
+		_, err := everything(test.shelves...).Locate(t.Context(), Resource, "s", "mem://h/%61", nil)
+		if test.want {
+			assert.ErrorContains(t, err, "barred", name)
+		} else {
+			assert.NoError(t, err, name)
+		}
+	}
+}
+
+// Links are never changed: what is linked to later is in those that With returns.
+func TestLinksAreNotShared(t *testing.T) {
+	t.Parallel()
+	at := func(server string) Place { return Place{Server: server} }
+	var l *Links
+	for i := range 5 {
+		l = l.With(at("a"), []string{fmt.Sprint("u", i)}).With(at(fmt.Sprint("s", i)), []string{"v"})
+	}
+	l = &Links{append(make([]linked, 0, 20), l.by...)}
+	for i := range l.by {
+		l.by[i].uris = append(make([]string, 0, 20), l.by[i].uris...)
+	}
+	was := fmt.Sprint(l.by)
+	one := l.With(at("a"), []string{"u0", "new"})
+	other := l.With(at("x"), []string{"w"})
+	third := l.With(at("a"), []string{"u1", "newer"})
+	assert.Equal(t, was, fmt.Sprint(l.by))
+	assert.NotEmpty(t, one.To("new"))
+	assert.Empty(t, one.To("newer"))
+	assert.NotEmpty(t, other.To("w"))
+	assert.Empty(t, third.To("new"))
+}
