@@ -297,3 +297,52 @@ func TestLinksAreNotShared(t *testing.T) {
 	assert.NotEmpty(t, other.To("w"))
 	assert.Empty(t, third.To("new"))
 }
+
+// A skill's files are in its folder.
+func TestFilesOfASkillAreInItsFolder(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]bool{
+		"skill://b/f0.md": true, "skill://b/c/f0.md": true,
+		"skill://other/f0.md": false, "skill://b/../f0.md": false, "skill://b/%2e%2e/f0.md": false, "skill://b/": false, "file:///etc/passwd": false, "skill://bb/f0.md": false,
+	} {
+		raw := strings.Replace(skillText("b", 1, 1), "skill://b/f0.md", uri, 1)
+		_, err := Parse(Skill, []byte(raw), 1<<20)
+		if want {
+			assert.NoError(t, err, uri)
+		} else {
+			assert.ErrorContains(t, err, "is no file in the folder of the skill", uri)
+		}
+	}
+}
+
+// The tools that a skill needs are those of its front matter, else those within metadata.
+func TestToolsOfASkill(t *testing.T) {
+	t.Parallel()
+	for more, want := range map[string][]string{
+		``: nil, `,"tools":"a, b"`: {"a", "b"}, `,"metadata":{"tools":["c"]}`: {"c"}, `,"tools":["a"],"metadata":{"tools":"c"}`: {"a"},
+		`,"metadata":5`: nil, `,"metadata":["tools"]`: nil, `,"tools":null,"metadata":{"tools":"c"}`: {"c"},
+	} {
+		raw := strings.Replace(skillText("b", 0, 1), `"description":"S"`, `"description":"S"`+more, 1)
+		assert.Equal(t, want, entry(t, "s", Skill, raw).Manifest.Tools, more)
+	}
+}
+
+// Who asks for what several servers have is told which of them it may have it from.
+func TestServersThatHaveIt(t *testing.T) {
+	t.Parallel()
+	var all []*Entry
+	for _, server := range []string{"a", "b", "c"} {
+		all = append(all, entry(t, server, Resource, `{"uri":"mem://a","name":"a"}`))
+	}
+	v := everything(shelf(all...))
+	v.Bar = func(of rules.Tool) error {
+		if of.Server == "b" {
+			return errors.New("barred")
+		}
+		return nil
+	}
+	_, err := v.Locate(t.Context(), Resource, "", "mem://a", nil)
+	var unknown *Unknown
+	require.ErrorAs(t, err, &unknown)
+	assert.Equal(t, []string{"a", "c"}, unknown.Servers)
+}
