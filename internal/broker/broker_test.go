@@ -340,3 +340,38 @@ func TestFailures(t *testing.T) {
 	_, err := d.CreateMessage(t.Context(), mcp.CreateMessageRequest{})
 	assert.ErrorIs(t, err, ask.ErrDeclined, "there is no hook for it")
 }
+
+// The calls that may have caused a question stay those, whoever calls next.
+func TestCausesAreNotShared(t *testing.T) {
+	d := newDesk(t, names("default"), nil)
+	c := NewCaller("ann", names("ann"), d.cfg.Hooks)
+	t.Cleanup(c.End)
+	ctx := WithCaller(t.Context(), c)
+	_, endFirst := d.Begin(ctx, "t1")
+	_, endSecond := d.Begin(ctx, "t2")
+	d.mu.Lock()
+	causes, err := d.causesLocked(t.Context())
+	d.mu.Unlock()
+	require.NoError(t, err)
+	require.Len(t, causes, 2)
+	endFirst(true)
+	_, endThird := d.Begin(ctx, "t3")
+	require.NotNil(t, causes[0])
+	assert.Equal(t, []string{"t1", "t2"}, []string{causes[0].tool, causes[1].tool})
+	endSecond(true)
+	endThird(true)
+}
+
+// The list of roots is a JSON list, also of a host that has none, and the host's own stays.
+func TestListOfRoots(t *testing.T) {
+	var roots []mcp.Root
+	d := newDesk(t, ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { return roots, nil }}, nil)
+	r, err := d.ListRoots(t.Context(), mcp.ListRootsRequest{})
+	require.NoError(t, err)
+	assert.NotNil(t, r.Roots)
+	roots = []mcp.Root{{URI: "file:///a"}}
+	r, err = d.ListRoots(t.Context(), mcp.ListRootsRequest{})
+	require.NoError(t, err)
+	roots[0].URI = "file:///b"
+	assert.Equal(t, "file:///a", r.Roots[0].URI)
+}

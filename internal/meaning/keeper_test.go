@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -221,4 +222,47 @@ func TestSearchSaysWhatIsMissing(t *testing.T) {
 	n, err := search()
 	assert.ErrorContains(t, err, "no disk")
 	assert.Zero(t, n)
+}
+
+// sharing is a store of a host that gives what it keeps itself.
+type sharing struct {
+	vector.Store
+	found []vector.Match
+	sums  map[string]string
+}
+
+func (s *sharing) Search(context.Context, string, vector.Query) ([]vector.Match, error) {
+	return s.found, nil
+}
+
+func (s *sharing) Sums(context.Context, string) (map[string]string, error) { return s.sums, nil }
+
+// What a store, a caller or the list of texts gives is not written to.
+func TestWhatIsGivenStays(t *testing.T) {
+	t.Parallel()
+	store := &sharing{Store: new(vector.MemoryStore), sums: map[string]string{"gone": "x"}}
+	var texts []*Text
+	k := New(Options{Embedder: lengths{}, Model: "lengths", Store: store, Scope: "x", Private: true, Timeout: time.Minute, Budget: math.MaxInt,
+		Log: slog.New(slog.DiscardHandler), Current: func() ([]*Text, func() map[string][]string) { return texts, nil }}, nil)
+	for i := range 3 {
+		name := fmt.Sprint("t", i)
+		texts = append(texts, k.NewText(Source{ID: name, Server: "s", Name: name, Text: strings.Repeat("x", 1+i)}))
+		store.found = append(store.found, vector.Match{ID: name, Similarity: 1})
+	}
+	store.sums["t0"] = texts[0].sum
+	listed, found := slices.Clone(texts), slices.Clone(store.found)
+	k.Changed(func(run func(context.Context)) { run(t.Context()) })
+	assert.Equal(t, listed, texts)
+	assert.Equal(t, map[string]string{"gone": "x", "t0": texts[0].sum}, store.sums)
+
+	k.note(Progress{Done: 3, Total: 3})
+	f, err := k.Search(t.Context(), "xx", 3, k.QueryVector("xx"), func(id string) bool { return id != "t0" }, 2)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"t1", "t2"}, idsOf(f.Matches))
+	assert.Equal(t, found, store.found)
+	before := slices.Clone(f.Matches)
+	f.Matches = append(make([]vector.Match, 0, 9), f.Matches...)
+	f.Fuse(byWords(7, 8))
+	assert.Equal(t, before, f.Matches)
+	assert.Equal(t, make([]vector.Match, 7), f.Matches[2:9])
 }

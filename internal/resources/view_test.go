@@ -230,3 +230,119 @@ func TestSkillsThatAreRefused(t *testing.T) {
 		assert.ErrorContains(t, err, want, front)
 	}
 }
+
+// What is barred stays barred if skills are not, and each reason is the first one.
+func TestFirstReasonCounts(t *testing.T) {
+	t.Parallel()
+	v := everything(shelf(skill(t, "s", "b", 0)))
+	v.Bar = func(rules.Tool) error { return errors.New("first") }
+	for _, second := range []error{nil, errors.New("second")} {
+		v.BarSkill = func(rules.Tool) error { return second }
+		_, err := v.Locate(t.Context(), Skill, "", "skill://b/SKILL.md", nil)
+		assert.ErrorContains(t, err, "first")
+	}
+}
+
+// A barred resource bars its spellings where it is, not at other servers or of other owners.
+func TestSpellingsOfWhatOthersList(t *testing.T) {
+	t.Parallel()
+	any := entry(t, "s", Template, `{"uriTemplate":"{+x}","name":"t"}`)
+	barred := func(server string) *Entry {
+		e := entry(t, server, Resource, `{"uri":"mem://h/a","name":"a"}`)
+		e.Barred = errors.New("barred")
+		return e
+	}
+	of := func(owner string, entries ...*Entry) Owned {
+		s := shelf(entries...)
+		s.Of = owner
+		return s
+	}
+	for name, test := range map[string]struct {
+		shelves []Owned
+		want    bool
+	}{
+		"here":          {[]Owned{of("x", any, barred("s"))}, true},
+		"other server":  {[]Owned{of("x", any, barred("other"))}, false},
+		"other owner":   {[]Owned{of("x", any), of("y", barred("s"))}, false},
+		"others' other": {[]Owned{of("x", any), of("y", barred("other"))}, false},
+	} {
+		_, err := everything(test.shelves...).Locate(t.Context(), Resource, "s", "mem://h/%61", nil)
+		if test.want {
+			assert.ErrorContains(t, err, "barred", name)
+		} else {
+			assert.NoError(t, err, name)
+		}
+	}
+}
+
+// Links are never changed: what is linked to later is in those that With returns.
+func TestLinksAreNotShared(t *testing.T) {
+	t.Parallel()
+	at := func(server string) Place { return Place{Server: server} }
+	var l *Links
+	for i := range 5 {
+		l = l.With(at("a"), []string{fmt.Sprint("u", i)}).With(at(fmt.Sprint("s", i)), []string{"v"})
+	}
+	l = &Links{append(make([]linked, 0, 20), l.by...)}
+	for i := range l.by {
+		l.by[i].uris = append(make([]string, 0, 20), l.by[i].uris...)
+	}
+	was := fmt.Sprint(l.by)
+	one := l.With(at("a"), []string{"u0", "new"})
+	other := l.With(at("x"), []string{"w"})
+	third := l.With(at("a"), []string{"u1", "newer"})
+	assert.Equal(t, was, fmt.Sprint(l.by))
+	assert.NotEmpty(t, one.To("new"))
+	assert.Empty(t, one.To("newer"))
+	assert.NotEmpty(t, other.To("w"))
+	assert.Empty(t, third.To("new"))
+}
+
+// A skill's files are in its folder.
+func TestFilesOfASkillAreInItsFolder(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]bool{
+		"skill://b/f0.md": true, "skill://b/c/f0.md": true,
+		"skill://other/f0.md": false, "skill://b/../f0.md": false, "skill://b/%2e%2e/f0.md": false, "skill://b/": false, "file:///etc/passwd": false, "skill://bb/f0.md": false,
+	} {
+		raw := strings.Replace(skillText("b", 1, 1), "skill://b/f0.md", uri, 1)
+		_, err := Parse(Skill, []byte(raw), 1<<20)
+		if want {
+			assert.NoError(t, err, uri)
+		} else {
+			assert.ErrorContains(t, err, "is no file in the folder of the skill", uri)
+		}
+	}
+}
+
+// The tools that a skill needs are those of its front matter, else those within metadata.
+func TestToolsOfASkill(t *testing.T) {
+	t.Parallel()
+	for more, want := range map[string][]string{
+		``: nil, `,"tools":"a, b"`: {"a", "b"}, `,"metadata":{"tools":["c"]}`: {"c"}, `,"tools":["a"],"metadata":{"tools":"c"}`: {"a"},
+		`,"metadata":5`: nil, `,"metadata":["tools"]`: nil, `,"tools":null,"metadata":{"tools":"c"}`: {"c"},
+	} {
+		raw := strings.Replace(skillText("b", 0, 1), `"description":"S"`, `"description":"S"`+more, 1)
+		assert.Equal(t, want, entry(t, "s", Skill, raw).Manifest.Tools, more)
+	}
+}
+
+// Who asks for what several servers have is told which of them it may have it from.
+func TestServersThatHaveIt(t *testing.T) {
+	t.Parallel()
+	var all []*Entry
+	for _, server := range []string{"a", "b", "c"} {
+		all = append(all, entry(t, server, Resource, `{"uri":"mem://a","name":"a"}`))
+	}
+	v := everything(shelf(all...))
+	v.Bar = func(of rules.Tool) error {
+		if of.Server == "b" {
+			return errors.New("barred")
+		}
+		return nil
+	}
+	_, err := v.Locate(t.Context(), Resource, "", "mem://a", nil)
+	var unknown *Unknown
+	require.ErrorAs(t, err, &unknown)
+	assert.Equal(t, []string{"a", "c"}, unknown.Servers)
+}

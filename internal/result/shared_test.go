@@ -38,3 +38,34 @@ func TestFitLeavesTheResult(t *testing.T) {
 		assert.Equal(t, was, behind, name)
 	}
 }
+
+// Of two that go on from the same texts, as a copy of a session does, each has its own.
+func TestKeptAreNotShared(t *testing.T) {
+	t.Parallel()
+	s := NewShelf(1 << 30)
+	k := append(make(Kept, 0, 9), Kept(nil).With(s, "a", "text")...)
+	one, other := k.With(s, "b", "text"), k.With(s, "c", "text")
+	for id, want := range map[string]bool{"a": true, "b": true, "c": false} {
+		_, ok := one.Text(id, nil)
+		assert.Equal(t, want, ok, id)
+	}
+	for id, want := range map[string]bool{"a": true, "b": false, "c": true} {
+		_, ok := other.Text(id, nil)
+		assert.Equal(t, want, ok, id)
+	}
+}
+
+// At the limits all are kept, and above them the oldest is not.
+func TestLimitsOfKept(t *testing.T) {
+	t.Parallel()
+	half := strings.Repeat("x", MaxKeptBytes/2)
+	s := NewShelf(1 << 30)
+	assert.Len(t, Kept(nil).With(s, "a", half).With(s, "b", half), 2)
+	assert.Len(t, Kept(nil).With(s, "a", half).With(s, "b", half+"x"), 1)
+	var k Kept
+	for i := range MaxKept {
+		k = k.With(s, fmt.Sprint(i), "x")
+	}
+	assert.Len(t, k, MaxKept)
+	assert.Len(t, k.With(s, "more", "x"), MaxKept)
+}

@@ -2,6 +2,8 @@ package saved
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -108,5 +110,22 @@ func TestPartsAreNotShared(t *testing.T) {
 	}
 	for i := range s.Tools {
 		assert.Equal(t, string(s.Tools[i].Definition), string(got.Tools[i].Definition))
+	}
+}
+
+// Tools of the prefix that are gone are tools of the prefix.
+func TestPlacesOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	for place, want := range map[int]bool{-1: false, 0: false, 1: true, 4: true, 5: false} {
+		var all map[string]any
+		require.NoError(t, json.Unmarshal(begunOf(9, 4).JSON(1<<20, nil), &all))
+		all["gone"] = []int{place}
+		data, err := json.Marshal(all)
+		require.NoError(t, err)
+		if _, err = Parse(data, 1<<20); want {
+			assert.NoError(t, err, place)
+		} else {
+			assert.EqualError(t, err, fmt.Sprintf("tool %d of 4 of its prefix is gone", place))
+		}
 	}
 }

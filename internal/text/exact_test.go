@@ -63,3 +63,14 @@ func TestValueOfAScannerIsClipped(t *testing.T) {
 	assert.Equal(t, json.RawMessage(`[2]`), s.Value())
 	assert.Equal(t, `{"a":1} [2]`, string(data))
 }
+
+// A name counts within its own object.
+func TestTwiceIsWithinAnObject(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{"a":{"b":1},"b":2}`: "", `{"a":[{"b":1}],"b":2}`: "", `[{"a":1},{"a":1}]`: "", `{"a":[],"b":{},"c":1}`: "",
+		`{"a":1,"a":2}`: "a", `{"x":{"a":1,"a":2}}`: "a", `{"a":{"b":1},"a":2}`: "a", `{"a":[1],"b":1,"b":2}`: "b",
+	} {
+		assert.Equal(t, want, Twice(json.RawMessage(raw)), raw)
+	}
+}
