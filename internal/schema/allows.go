@@ -52,7 +52,7 @@ func compileExactly(schema json.RawMessage) (compiled *jsonschema.Schema, err er
 	c := jsonschema.NewCompiler()
 	c.UseLoader(nil)
 	c.AssertFormat()
-	c.UseRegexpEngine((&patterns{make(map[string]*pattern), maxPatternSize}).compile)
+	c.UseRegexpEngine(newPatterns().compile)
 	c.DefaultDraft(jsonschema.Draft2020)
 	const location = "schema://tool/input"
 	if err := c.AddResource(location, doc); err != nil {

@@ -12,9 +12,10 @@ import (
 // take some dozens of steps. Within these bounds, the worst schemas and arguments
 // that we know take a fraction of a second.
 const (
-	maxSchemaValues = 1 << 13
-	maxJSONNesting  = 256
+	maxSchemaValues = 1 << 12
+	maxJSONNesting  = 128
 	maxPatternSize  = 1 << 14 // instructions of all regular expressions in a schema
+	maxPatternLoad  = 1 << 19 // what these take to be read, and the ranges of characters in them
 	maxSteps        = 100_000
 	maxNumber       = 400 // digits, or exponent; float64 has 309 and 308
 )

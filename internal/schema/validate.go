@@ -91,6 +91,9 @@ func decodeJSON(raw json.RawMessage) (v any, err error) {
 	return v, err
 }
 
+// compiling is held while a schema is compiled: while it is, the worst takes much memory.
+var compiling sync.Mutex
+
 // compileSchema compiles a schema without loading other documents. A reference to
 // one is an error, except to the built-in metaschemas. If the schema is invalid in
 // the draft that it names, or names an unknown one, compileSchema tries three
@@ -102,6 +105,8 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 			schema, err = nil, errors.New(text.Line(fmt.Sprintf("the schema breaks the validator: %v", r), text.MaxError))
 		}
 	}()
+	compiling.Lock()
+	defer compiling.Unlock()
 	doc, err := decodeJSON(raw)
 	if err != nil {
 		return nil, err
@@ -109,7 +114,7 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 	if !(&gauge{maxSchemaValues}).fits(doc, 0, 0) {
 		return nil, errors.New("the schema is too large, too deep, or has a number that is too large")
 	}
-	expressions := &patterns{make(map[string]*pattern), maxPatternSize}
+	expressions := newPatterns()
 	adapt(doc, expressions)
 	for _, draft := range []*jsonschema.Draft{nil, jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4} {
 		if object, ok := doc.(map[string]any); ok && draft != nil {
@@ -130,6 +135,9 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 		}
 		if err == nil {
 			err = errors.New(text.Line(problem.Error(), text.MaxError))
+		}
+		if expressions.left < 0 || expressions.load < 0 {
+			return nil, errors.New("its regular expressions are too large together") // in any draft
 		}
 	}
 	return nil, err
@@ -175,6 +183,11 @@ func adapt(v any, expressions *patterns) {
 type patterns struct {
 	seen map[string]*pattern // by expression; nil for an invalid one
 	left int                 // instructions still allowed
+	load int                 // how much more may be read and kept: see loadOf
+}
+
+func newPatterns() *patterns {
+	return &patterns{make(map[string]*pattern), maxPatternSize, maxPatternLoad}
 }
 
 type pattern struct {
@@ -183,29 +196,30 @@ type pattern struct {
 }
 
 // find returns the compiled expression. It returns nil if the expression is not
-// valid in Go or exceeds the limit together with the earlier ones.
+// valid in Go or exceeds a limit together with the earlier ones. It compiles none of
+// which it does not know beforehand that it stays within.
 func (p *patterns) find(expression string) *pattern {
 	found, ok := p.seen[expression]
-	if ok || p.left < 0 {
+	if ok || p.left < 0 || p.load < 0 {
 		return found
 	}
 	p.seen[expression] = nil
+	if p.load -= loadOf(expression); p.load < 0 {
+		return nil
+	}
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
 		return nil
 	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil
-	}
-	if p.left -= len(program.Inst); p.left < 0 {
+	size, ranges := sizeOf(parsed)
+	if p.left, p.load = p.left-size, p.load-ranges; p.left < 0 || p.load < 0 {
 		return nil
 	}
 	re, err := regexp.Compile(expression)
 	if err != nil {
 		return nil
 	}
-	found = &pattern{re, len(program.Inst)}
+	found = &pattern{re, size}
 	p.seen[expression] = found
 	return found
 }

@@ -311,7 +311,7 @@ func TestValidateBounded(t *testing.T) {
 }
 
 func TestPatterns(t *testing.T) {
-	p := patterns{seen: make(map[string]*pattern), left: 3000}
+	p := patterns{seen: make(map[string]*pattern), left: 3000, load: 1000}
 	first := p.find("x{1000}")
 	require.NotNil(t, first)
 	assert.Greater(t, first.size, 1000)

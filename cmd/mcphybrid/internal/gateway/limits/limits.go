@@ -16,7 +16,7 @@ type Limits struct {
 	Sessions    int           // of clients over HTTP
 	Idle        time.Duration // how long a session may be silent
 	Message     int           // bytes of a message
-	Messages    int           // bytes of all large messages that are being read or answered
+	Messages    int           // bytes of all large messages that are being read or answered, and of all values in messages, decoded
 	Values      int           // values in a message: members, elements, arrays and objects
 	Results     int           // bytes kept of long results, of all sessions
 	Read        time.Duration // for reading a message
@@ -30,7 +30,7 @@ const (
 	defaultIdle        = 12 * time.Hour // most clients leave without notice; such a client begins another session
 	DefaultMessage     = 16 << 20
 	defaultMessages    = 32 << 20
-	defaultValues      = 250_000 // each takes up to 100 bytes when it is decoded
+	defaultValues      = 250_000 // each takes up to ValueSize when it is decoded
 	defaultResults     = 64 << 20
 	defaultRead        = 30 * time.Second
 	defaultWrite       = time.Minute
@@ -49,7 +49,7 @@ func (l *Limits) AddFlags(flags *flag.FlagSet) {
 	flags.IntVar(&l.Sessions, "max-sessions", defaultSessions, "how many `sessions` clients may have over HTTP; one more ends that which was silent longest, first those that never asked anything")
 	flags.DurationVar(&l.Idle, "session-idle", defaultIdle, "how long a session over HTTP may be silent before it ends")
 	flags.IntVar(&l.Message, "max-message", DefaultMessage, "how many `bytes` a message of a client may have")
-	flags.IntVar(&l.Messages, "max-messages", defaultMessages, fmt.Sprintf("how many `bytes` all messages over %d KiB may have that are being read or answered over HTTP; others wait for -read-timeout", SmallMessage>>10))
+	flags.IntVar(&l.Messages, "max-messages", defaultMessages, fmt.Sprintf("how many `bytes` all messages over %d KiB may have that are being read or answered over HTTP; and as many the values of all messages, decoded, but for those that have few; others wait for -read-timeout", SmallMessage>>10))
 	flags.IntVar(&l.Values, "max-values", defaultValues, "how many `values` a message of a client may have: members, elements, arrays and objects")
 	flags.IntVar(&l.Results, "max-results", defaultResults, "how many `bytes` of long results are kept for all clients, to be read on; the oldest leave first")
 	flags.DurationVar(&l.Read, "read-timeout", defaultRead, "how long a client may take to send a message over HTTP")
@@ -98,13 +98,13 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Reason }
 
-// CheckValues returns an error if a message has too many values. A decoded value takes
-// up to 30 times the bytes that it has in the message.
-func (l Limits) CheckValues(message []byte) error {
-	if len(message) <= l.Values {
-		return nil
-	}
-	values, quoted := 0, false
+// ValueSize is how many bytes a decoded value takes at most, besides its text.
+const ValueSize = 100
+
+// CheckValues returns how many values a message has, or an error if they are too many. A
+// decoded value takes up to 30 times the bytes that it has in the message.
+func (l Limits) CheckValues(message []byte) (values int, err error) {
+	quoted := false
 	for i := 0; i < len(message); i++ {
 		switch c := message[i]; {
 		case c == '"':
@@ -116,7 +116,7 @@ func (l Limits) CheckValues(message []byte) error {
 		}
 	}
 	if values > l.Values {
-		return &Error{http.StatusRequestEntityTooLarge, fmt.Sprintf("the message has more than %d values: see -max-values", l.Values)}
+		return values, &Error{http.StatusRequestEntityTooLarge, fmt.Sprintf("the message has more than %d values: see -max-values", l.Values)}
 	}
-	return nil
+	return values, nil
 }

@@ -40,10 +40,42 @@ func TestLargeMessagesShareRoom(t *testing.T) {
 		full := new(limits.Error)
 		require.True(t, errors.As(err, &full))
 		assert.Equal(t, http.StatusServiceUnavailable, full.Status)
-		time.AfterFunc(time.Second/2, func() { in.give(1 << 20) })
+		time.AfterFunc(time.Second/2, func() { in.large.give(1 << 20) })
 		_, err = read(1 << 20)
 		require.NoError(t, err)
 		_, err = read(1<<20 + 1)
+		require.True(t, errors.As(err, &full))
+		assert.Equal(t, http.StatusRequestEntityTooLarge, full.Status)
+	})
+}
+
+// Small messages with many values share room too: decoded, each takes many times its bytes.
+func TestManyValuesShareRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newIntake(limits.Limits{Message: 1 << 20, Messages: 10_000 * limits.ValueSize, Values: 20_000, Read: time.Second})
+		decode := func(values int) (size int, err error) {
+			ctx, cancel := context.WithTimeout(t.Context(), in.limits.Read)
+			defer cancel()
+			return in.decode(ctx, []byte("["+strings.Repeat("0,", values-1)+"0]"))
+		}
+		for range 3 {
+			size, err := decode(3_000)
+			require.NoError(t, err)
+			assert.Equal(t, 3_000*limits.ValueSize, size)
+		}
+		size, err := decode(limits.SmallMessage / limits.ValueSize)
+		require.NoError(t, err, "few values wait for no room")
+		assert.Zero(t, size)
+		_, err = decode(3_000)
+		full := new(limits.Error)
+		require.True(t, errors.As(err, &full))
+		assert.Equal(t, http.StatusServiceUnavailable, full.Status)
+		time.AfterFunc(time.Second/2, func() { in.decoded.give(9_000 * limits.ValueSize) })
+		size, err = decode(20_000)
+		require.NoError(t, err, "a message that would take more than all room takes all")
+		assert.Equal(t, in.limits.Messages, size)
+		in.decoded.give(size)
+		_, err = decode(20_001)
 		require.True(t, errors.As(err, &full))
 		assert.Equal(t, http.StatusRequestEntityTooLarge, full.Status)
 	})

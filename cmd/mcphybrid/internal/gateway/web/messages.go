@@ -15,16 +15,23 @@ import (
 
 // An intake reads the messages of clients over HTTP, within the limits.
 type intake struct {
-	limits limits.Limits
-
-	mu    sync.Mutex
-	free  int           // bytes for further large messages
-	freed chan struct{} // closed when there are more
+	limits  limits.Limits
+	large   *room // for the bytes of large messages
+	decoded *room // for the values of all messages, but for those that have few
 }
 
 func newIntake(l limits.Limits) *intake {
-	return &intake{limits: l, free: l.Messages, freed: make(chan struct{})}
+	return &intake{limits: l, large: newRoom(l.Messages), decoded: newRoom(l.Messages)}
 }
+
+// A room is memory that messages share.
+type room struct {
+	mu    sync.Mutex
+	free  int           // bytes
+	freed chan struct{} // closed when there are more
+}
+
+func newRoom(n int) *room { return &room{free: n, freed: make(chan struct{})} }
 
 // A message is the body of a request, wholly read.
 type message struct {
@@ -54,10 +61,11 @@ func (in *intake) withMessage(next http.Handler) http.Handler {
 		_ = conn.SetReadDeadline(late)
 		ctx, cancel := context.WithDeadline(r.Context(), late)
 		defer cancel()
-		data, room, err := in.read(ctx, r)
-		defer in.give(room)
+		data, size, err := in.read(ctx, r)
+		defer in.large.give(size)
 		if err == nil {
-			err = in.limits.CheckValues(data)
+			size, err = in.decode(ctx, data)
+			defer in.decoded.give(size)
 		}
 		if bad := new(limits.Error); errors.As(err, &bad) {
 			refuse(out, r, bad.Status, bad.Error(), int64(in.limits.Message))
@@ -71,6 +79,20 @@ func (in *intake) withMessage(next http.Handler) http.Handler {
 		r.Body = message{bytes.NewReader(data), data}
 		next.ServeHTTP(out, r)
 	})
+}
+
+// decode waits for room for the values of a message, which has that much of it then. It
+// checks how many they are.
+func (in *intake) decode(ctx context.Context, data []byte) (size int, err error) {
+	values, err := in.limits.CheckValues(data)
+	if size = values * limits.ValueSize; err != nil || size <= limits.SmallMessage {
+		return 0, err
+	}
+	size = min(size, in.limits.Messages)
+	if err := in.decoded.take(ctx, size); err != nil {
+		return 0, err
+	}
+	return size, nil
 }
 
 // read reads a message. A large one waits for room among the large ones, and has that
@@ -89,7 +111,7 @@ func (in *intake) read(ctx context.Context, r *http.Request) (data []byte, room 
 	if r.ContentLength > 0 {
 		size = int(r.ContentLength)
 	}
-	if err := in.take(ctx, size); err != nil {
+	if err := in.large.take(ctx, size); err != nil {
 		return nil, 0, err
 	}
 	whole := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
@@ -102,33 +124,33 @@ func (in *intake) read(ctx context.Context, r *http.Request) (data []byte, room 
 }
 
 // take waits until n bytes are free.
-func (in *intake) take(ctx context.Context, n int) error {
+func (r *room) take(ctx context.Context, n int) error {
 	for {
-		in.mu.Lock()
-		if n <= in.free {
-			in.free -= n
-			in.mu.Unlock()
+		r.mu.Lock()
+		if n <= r.free {
+			r.free -= n
+			r.mu.Unlock()
 			return nil
 		}
-		freed := in.freed
-		in.mu.Unlock()
+		freed := r.freed
+		r.mu.Unlock()
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return &limits.Error{Status: http.StatusServiceUnavailable, Reason: "there are too many large messages at once: see -max-messages"}
+			return &limits.Error{Status: http.StatusServiceUnavailable, Reason: "there are too many large messages at once, or too many values in messages: see -max-messages"}
 		}
 	}
 }
 
-func (in *intake) give(n int) {
+func (r *room) give(n int) {
 	if n == 0 {
 		return
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.free += n
-	close(in.freed)
-	in.freed = make(chan struct{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.free += n
+	close(r.freed)
+	r.freed = make(chan struct{})
 }
 
 // linger is how long a refused client may still send. If its connection closed at once,

@@ -65,7 +65,8 @@ func (r *LineReader) next() (line []byte, err error) {
 		case err != nil:
 			return whole, err
 		}
-		return whole, r.limits.CheckValues(whole)
+		_, err = r.limits.CheckValues(whole)
+		return whole, err
 	}
 }
 
