@@ -82,7 +82,7 @@ type Lister struct {
 	Server   string
 	Names    func(own string) rules.Subject // what patterns see of a name
 	Bar      func(rules.Subject) error      // why the configuration does not permit something, or nil
-	MaxBytes int                         // of one element
+	MaxBytes int                            // of one element
 
 	// NoSkills, if not nil, says why the configuration permits no skill. Then nobody is told
 	// of skills that can't be used.

@@ -14,8 +14,8 @@ import (
 type Entry struct {
 	*Item
 	Names       rules.Subject // what patterns see
-	Barred      error      // why nobody may ever have it, or nil
-	Quarantined error      // says that it is held back for now, or nil
+	Barred      error         // why nobody may ever have it, or nil
+	Quarantined error         // says that it is held back for now, or nil
 }
 
 // A Shelf has the entries of one version of a catalog: those of each server stand

@@ -235,9 +235,9 @@ func TestSkillsThatAreRefused(t *testing.T) {
 func TestFirstReasonCounts(t *testing.T) {
 	t.Parallel()
 	v := everything(shelf(skill(t, "s", "b", 0)))
-	v.Bar = func(rules.Tool) error { return errors.New("first") }
+	v.Bar = func(rules.Subject) error { return errors.New("first") }
 	for _, second := range []error{nil, errors.New("second")} {
-		v.BarSkill = func(rules.Tool) error { return second }
+		v.BarSkill = func(rules.Subject) error { return second }
 		_, err := v.Locate(t.Context(), Skill, "", "skill://b/SKILL.md", nil)
 		assert.ErrorContains(t, err, "first")
 	}
@@ -335,7 +335,7 @@ func TestServersThatHaveIt(t *testing.T) {
 		all = append(all, entry(t, server, Resource, `{"uri":"mem://a","name":"a"}`))
 	}
 	v := everything(shelf(all...))
-	v.Bar = func(of rules.Tool) error {
+	v.Bar = func(of rules.Subject) error {
 		if of.Server == "b" {
 			return errors.New("barred")
 		}

@@ -94,11 +94,11 @@ type Item struct {
 
 // A Server is a server as a model was told of it.
 type Server struct {
-	Server string     `json:"server"`
-	Tools  int        `json:"tools"`           // deferred, or not listed
-	About  string     `json:"about,omitempty"` // words from their names
-	Gist   string     `json:"gist,omitempty"`  // of the server's instructions
-	Own    string     `json:"own,omitempty"`   // the same of the user's server of that name, if the system has one too
+	Server string        `json:"server"`
+	Tools  int           `json:"tools"`           // deferred, or not listed
+	About  string        `json:"about,omitempty"` // words from their names
+	Gist   string        `json:"gist,omitempty"`  // of the server's instructions
+	Own    string        `json:"own,omitempty"`   // the same of the user's server of that name, if the system has one too
 	Tool   rules.Subject `json:"tool"`            // one of them
 }
 
