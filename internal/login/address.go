@@ -33,26 +33,23 @@ func hostOf(address string) string {
 	return text.Line(u.Host, maxSaid)
 }
 
-// sameService reports whether two addresses are likely of one service: they have the same
-// scheme and port, and their hosts are equal or one is below the other, www aside. Not so
-// hosts side by side: providers give those to everyone.
+// sameService reports whether a page and a token endpoint are likely of one service: they
+// have the same scheme and port, and their hosts are equal or one is below the other, www of
+// the page aside. Not so hosts side by side: providers give those to everyone, also www.
 //
 //	https://www.example.com https://api.example.com   yes
 //	https://one.workers.dev https://two.workers.dev   no
-func sameService(a, b string) bool {
-	ua, err := url.Parse(a)
-	ub, err2 := url.Parse(b)
+//	https://one.workers.dev https://www.workers.dev   no
+func sameService(page, token string) bool {
+	ua, err := url.Parse(page)
+	ub, err2 := url.Parse(token)
 	if err != nil || err2 != nil || ua.Scheme != ub.Scheme || ua.Port() != ub.Port() {
 		return false
 	}
-	site := func(u *url.URL) string {
-		host := strings.ToLower(u.Hostname())
-		if rest, ok := strings.CutPrefix(host, "www."); ok && strings.Contains(rest, ".") {
-			return rest
-		}
-		return host
+	ha, hb := strings.ToLower(ua.Hostname()), strings.ToLower(ub.Hostname())
+	if rest, ok := strings.CutPrefix(ha, "www."); ok && strings.Contains(rest, ".") {
+		ha = rest
 	}
-	ha, hb := site(ua), site(ub)
 	return ha != "" && hb != "" && (ha == hb || strings.HasSuffix(ha, "."+hb) || strings.HasSuffix(hb, "."+ha))
 }
 

@@ -14,7 +14,7 @@ func TestSameService(t *testing.T) {
 	}{
 		{"https://a.example/authorize", "https://a.example/token", true},
 		{"https://A.example", "https://a.EXAMPLE", true},
-		{"https://www.a.example", "https://api.a.example", true},
+		{"https://www.a.example", "https://a.example", true},
 		{"https://mcp.a.example", "https://cf.mcp.a.example", true},
 		{"https://a.example:8443", "https://a.example", false},
 		{"https://a.example:8443", "https://b.a.example:8443", true},
@@ -32,4 +32,6 @@ func TestSameService(t *testing.T) {
 		assert.Equal(t, c.same, sameService(c.a, c.b), "%s %s", c.a, c.b)
 		assert.Equal(t, c.same, sameService(c.b, c.a), "%s %s", c.b, c.a)
 	}
+	assert.True(t, sameService("https://www.a.example", "https://api.a.example"))
+	assert.False(t, sameService("https://one.workers.dev", "https://www.workers.dev"), "www is a host like others, which somebody may have")
 }

@@ -28,7 +28,7 @@ type reach struct {
 	direct   *http.Transport // base without a proxy, but with dial; nil if base is the host's
 	server   string          // the name of its host
 	metadata bool            // the settings have MetadataURL, which names all else
-	tokens   string          // the host and port of TokenURL in the settings
+	tokens   string          // TokenURL in the settings, or ""
 	resolver *net.Resolver   // nil for the usual one
 
 	mu       sync.Mutex
@@ -42,7 +42,7 @@ func newReach(cfg *Config) *reach {
 		g.server = u.Hostname()
 	}
 	if u, err := url.Parse(cfg.TokenURL); err == nil {
-		g.tokens = u.Host
+		g.tokens = u.String()
 	}
 	if ip, ok := addressIn(g.server); ok {
 		g.reached(ip)
@@ -67,7 +67,7 @@ func (g *reach) close() {
 
 func (g *reach) RoundTrip(r *http.Request) (*http.Response, error) {
 	host := r.URL.Hostname()
-	if g.metadata || strings.EqualFold(r.URL.Host, g.tokens) {
+	if g.metadata || r.URL.String() == g.tokens {
 		return g.base.RoundTrip(r)
 	}
 	if ip, ok := addressIn(host); ok {

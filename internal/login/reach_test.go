@@ -215,6 +215,11 @@ func TestSettingsLeadAnywhere(t *testing.T) {
 	a := newAccount(t, Config{OAuth: config.OAuth{TokenURL: "http://198.51.100.7/token"}, URL: "http://" + server + "/mcp", HTTP: proxied(t, leading(server, inside, nil), server)}, n)
 	assert.ErrorContains(t, a.Login(t.Context(), agree), `refused to send a request to host "127.0.0.1"`)
 	assert.Equal(t, before, requests())
+
+	// Nor what else is at its host.
+	a = newAccount(t, Config{OAuth: config.OAuth{TokenURL: inside + "/token"}, URL: "http://" + server + "/mcp", HTTP: proxied(t, leading(server, inside, nil), server)}, n)
+	assert.ErrorContains(t, a.Login(t.Context(), agree), `refused to send a request to host "127.0.0.1"`)
+	assert.Equal(t, before, requests())
 }
 
 // A server that is not public leads a login inside too, but not to link-local addresses,

@@ -72,6 +72,7 @@ type process struct {
 	out    *os.File
 	stderr *tail
 	strays strays
+	reaped atomic.Bool // and its group is dead: their number may be another's now
 
 	exited chan struct{}         // closed when the child and its group are dead
 	err    error                 // how it ended; valid after exited is closed
@@ -139,6 +140,7 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 		err := <-waited
 		close(ended)
 		p.killGroup() // processes that the child left behind
+		p.reaped.Store(true)
 		p.strays.kill(mark)
 		// A process that escaped may hold the pipes open.
 		soon := time.Now().Add(termGrace)
@@ -186,7 +188,15 @@ func (p *process) run(started chan<- error) error {
 // has ended.
 func (p *process) killGroup() {
 	p.strays.look()
-	killGroup(p.cmd)
+	p.signalGroup(killGroup)
+}
+
+// signalGroup sends a signal to the group of the child while that is its own: looking for
+// strays can take seconds, in which others may get the number.
+func (p *process) signalGroup(send func(*exec.Cmd)) {
+	if !p.reaped.Load() {
+		send(p.cmd)
+	}
 }
 
 // stop ends the child and its descendants and returns when the child is gone. It
@@ -197,7 +207,7 @@ func (p *process) stop(grace time.Duration) {
 		p.Close()
 		if !p.waitExit(grace) {
 			p.strays.look()
-			terminateGroup(p.cmd)
+			p.signalGroup(terminateGroup)
 			if !p.waitExit(termGrace) {
 				p.killGroup()
 			}

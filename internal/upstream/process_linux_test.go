@@ -87,3 +87,18 @@ func TestStrays(t *testing.T) {
 	assert.False(t, s.signal(cmd.Process.Pid, syscall.SIGKILL), "it is gone")
 	assert.Empty(t, readStat("0").began)
 }
+
+// Once a child and its group are gone, another group may have its number. It gets no signal.
+func TestReapedGroupGetsNoSignal(t *testing.T) {
+	t.Parallel()
+	another := exec.Command("sleep", "60")
+	ownGroup(another)
+	require.NoError(t, another.Start())
+	p := &process{cmd: another}
+	p.reaped.Store(true)
+	p.signalGroup(terminateGroup)
+	p.killGroup()
+	require.NoError(t, another.Process.Signal(syscall.SIGXCPU)) // comes after the others, if there are any
+	_ = another.Wait()
+	assert.Equal(t, syscall.SIGXCPU, another.ProcessState.Sys().(syscall.WaitStatus).Signal())
+}
