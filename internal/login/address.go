@@ -3,6 +3,7 @@ package login
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -106,9 +107,16 @@ func isInternal(ip netip.Addr) bool {
 	return false
 }
 
+// metadata are the addresses at which clouds give a machine its credentials, besides those
+// that are link-local: of AWS, Alibaba and Oracle.
+var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192")}
+
 // isLinkLocal reports whether an address is of the same cable, or of the cloud that the
 // machine runs in.
-func isLinkLocal(ip netip.Addr) bool { return inner(ip).IsLinkLocalUnicast() }
+func isLinkLocal(ip netip.Addr) bool {
+	ip = inner(ip)
+	return ip.IsLinkLocalUnicast() || slices.Contains(metadata, ip)
+}
 
 // inner returns the IPv4 address to which packets for an IPv6 address go in the end, or
 // the address itself, without a zone.
