@@ -20,10 +20,10 @@ const classLoad = 1 << 10
 func loadOf(expression string) int {
 	load := len(expression)
 	for _, class := range []string{`\p`, `\P`} {
-		load += classLoad * strings.Count(expression, class)
+		load += classLoad * min(strings.Count(expression, class), enough/classLoad)
 	}
 	if folds(expression) {
-		load += foldLoad * strings.Count(expression, "-")
+		load += foldLoad * min(strings.Count(expression, "-"), enough/foldLoad)
 	}
 	return load
 }
@@ -43,8 +43,9 @@ func folds(expression string) bool {
 	}
 }
 
-// enough is more than any limit, and small enough to be multiplied by a repetition.
-const enough = 1 << 40
+// enough is more than any limit, and small enough to be multiplied by a repetition in 32
+// bits.
+const enough = 1 << 20
 
 // sizeOf bounds how many instructions a parsed expression has once compiled, and how many
 // characters their classes have as beginnings and ends of ranges.
