@@ -24,7 +24,7 @@ func Allows(schema json.RawMessage) func(value json.RawMessage) bool {
 			}
 		}()
 		doc, err := decodeJSON(value)
-		if err != nil || text.Twice(value) != "" || !(&gauge{maxSchemaValues}).fits(doc, 0, 0) {
+		if err != nil || text.Twice(value) != "" || !(&gauge{left: maxSchemaValues}).fits(doc, 0, 0) {
 			return false
 		}
 		m := meter{left: maxSteps, schema: len(schema), args: len(value)}
@@ -42,11 +42,13 @@ func compileExactly(schema json.RawMessage) (compiled *jsonschema.Schema, err er
 			err = errBroken
 		}
 	}()
+	compiling.Lock()
+	defer compiling.Unlock()
 	doc, err := decodeJSON(schema)
 	if err != nil {
 		return nil, err
 	}
-	if !(&gauge{maxSchemaValues}).fits(doc, 0, 0) {
+	if !(&gauge{left: maxSchemaValues}).fits(doc, 0, 0) {
 		return nil, errBroken
 	}
 	c := jsonschema.NewCompiler()

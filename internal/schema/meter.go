@@ -12,26 +12,30 @@ import (
 // take some dozens of steps. Within these bounds, the worst schemas and arguments
 // that we know take a fraction of a second.
 const (
-	maxSchemaValues = 1 << 12
-	maxJSONNesting  = 128
-	maxPatternSize  = 1 << 14 // instructions of all regular expressions in a schema
-	maxPatternLoad  = 1 << 19 // what these take to be read, and the ranges of characters in them
+	maxSchemaValues = 1 << 13 // a schema with that many takes 16 MB for a moment
+	maxJSONNesting  = 256
 	maxSteps        = 100_000
 	maxNumber       = 400 // digits, or exponent; float64 has 309 and 308
+
+	perObject = 8 // values that an object or a boolean counts: it is likely a schema
 )
 
 // A gauge checks whether a decoded JSON value is small enough for the library.
 type gauge struct {
 	left int // values; a deep value counts more, because the library builds its pointer
+	kept int // bytes that the values take when they are compiled, more or less
 }
 
 // fits reports whether v and its numbers are small enough. The library expands a
 // number's exponent into digits.
 func (g *gauge) fits(v any, depth, path int) bool {
-	if g.left -= 1 + path/64; g.left < 0 || depth > maxJSONNesting {
+	if g.left -= 1 + path/8; g.left < 0 || depth > maxJSONNesting {
 		return false
 	}
+	g.kept += 40
 	switch v := v.(type) {
+	case bool:
+		g.object(path)
 	case json.Number:
 		if i := strings.IndexAny(string(v), "eE"); i >= 0 {
 			exponent, err := strconv.Atoi(string(v[i+1:]))
@@ -45,16 +49,24 @@ func (g *gauge) fits(v any, depth, path int) bool {
 			}
 		}
 	case map[string]any:
+		g.object(path)
 		for name, value := range v {
 			if !g.fits(value, depth+1, path+1+len(name)) {
 				return false
 			}
-			if name == "$ref" { // resolving it may visit all other values
+			switch name {
+			case "$ref", "$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$schema": // resolving one may visit all others
 				g.left -= 16
 			}
 		}
 	}
 	return true
+}
+
+// object counts what is likely a schema.
+func (g *gauge) object(path int) {
+	g.left -= perObject - 1
+	g.kept += 800 + path
 }
 
 // A meter bounds the number of steps that the library takes to validate, without

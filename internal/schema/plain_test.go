@@ -73,7 +73,7 @@ func FuzzPlainSchema(f *testing.F) {
 		}
 		doc, err := decodeJSON(args)
 		require.NoError(t, err)
-		if (&gauge{1 << 20}).fits(doc, 0, 0) {
+		if (&gauge{left: 1 << 20}).fits(doc, 0, 0) {
 			require.NoError(t, c.Validate(doc))
 		}
 	})

@@ -22,7 +22,7 @@ func numbered(i int) json.RawMessage {
 func TestRecentIsBounded(t *testing.T) {
 	t.Parallel()
 	var r Recent
-	size := len(numbered(1000)) + perSchema
+	size := perByte*len(numbered(1000)) + perSchema
 	room := MaxRecent / size
 	first := r.Of(numbered(1000))
 	require.Same(t, first, r.Of(numbered(1000)), "one validator for equal schemas")
@@ -53,14 +53,34 @@ func TestRecentIsBounded(t *testing.T) {
 	r.Of(numbered(1000))
 	assert.Equal(t, 1, r.order.Len())
 	assert.Len(t, r.of, 1)
-	assert.Equal(t, len(numbered(1000))+perSchema, r.bytes)
+	assert.Equal(t, perByte*len(numbered(1000))+perSchema, r.bytes)
+}
+
+// What a schema takes once it is compiled counts, not only its text.
+func TestRecentCountsWhatIsCompiled(t *testing.T) {
+	var r Recent
+	before := heapBytes()
+	for i := range 500 {
+		v := r.Of(json.RawMessage(fmt.Sprintf(`{"properties":{"a":{"pattern":"^\\pL{200}%d"}}}`, i)))
+		require.NoError(t, v.Err())
+		require.LessOrEqual(t, r.bytes, MaxRecent)
+	}
+	assert.Less(t, heapBytes()-before, 2*MaxRecent)
+	runtime.KeepAlive(&r)
+}
+
+func heapBytes() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }
 
 // Many calls at once get right answers while there is room for few of the schemas.
 func TestRecentConcurrently(t *testing.T) {
 	t.Parallel()
 	var r Recent
-	pad := strings.Repeat("x", MaxRecent/4)
+	pad := strings.Repeat("x", MaxRecent/perByte/4)
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
-	"regexp/syntax"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -23,7 +21,7 @@ import (
 //
 //   - It ignores formats, as the current draft allows, because servers read them
 //     differently.
-//   - It ignores a pattern that is not a regular expression of Go's.
+//   - It ignores a pattern that is not a regular expression of Go's, or too large.
 //   - It accepts all arguments if the schema can't be compiled or would need more
 //     than maxSteps.
 //
@@ -36,12 +34,28 @@ type Validator struct {
 type compiledSchema struct {
 	*jsonschema.Schema
 	plain *plainSchema // or nil
+	size  int          // bytes that it takes beside the text, more or less
 }
+
+// compiling is held while a schema is compiled. So schemas that are compiled at once
+// take no more memory than one.
+var compiling sync.Mutex
 
 // NewValidator returns a validator for an input schema. It does not read the
 // schema yet.
 func NewValidator(schema json.RawMessage) *Validator {
-	return &Validator{len(schema), sync.OnceValues(func() (*compiledSchema, error) { return compileSchema(schema) })}
+	return newValidator(schema, func(*compiledSchema) {})
+}
+
+// newValidator returns a validator that reports the schema when it has compiled it.
+func newValidator(schema json.RawMessage, done func(*compiledSchema)) *Validator {
+	return &Validator{len(schema), sync.OnceValues(func() (*compiledSchema, error) {
+		compiled, err := compileSchema(schema)
+		if err == nil {
+			done(compiled)
+		}
+		return compiled, err
+	})}
 }
 
 // Err returns why the schema can't be compiled, or nil. Such a schema accepts all
@@ -72,7 +86,7 @@ func (v *Validator) Validate(args json.RawMessage) (violations []Violation, more
 		return []Violation{{Problem: fmt.Sprintf("has the member %q more than once", text.Line(name, maxQuoted))}}, 0
 	}
 	doc, err := decodeJSON(args)
-	if err != nil || !(&gauge{math.MaxInt}).fits(doc, 0, 0) {
+	if err != nil || !(&gauge{left: math.MaxInt}).fits(doc, 0, 0) {
 		return nil, 0
 	}
 	m := meter{left: maxSteps, schema: v.size, args: len(args)}
@@ -91,9 +105,6 @@ func decodeJSON(raw json.RawMessage) (v any, err error) {
 	return v, err
 }
 
-// compiling is held while a schema is compiled: while it is, the worst takes much memory.
-var compiling sync.Mutex
-
 // compileSchema compiles a schema without loading other documents. A reference to
 // one is an error, except to the built-in metaschemas. If the schema is invalid in
 // the draft that it names, or names an unknown one, compileSchema tries three
@@ -111,12 +122,19 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !(&gauge{maxSchemaValues}).fits(doc, 0, 0) {
-		return nil, errors.New("the schema is too large, too deep, or has a number that is too large")
+	values := gauge{left: maxSchemaValues}
+	if !values.fits(doc, 0, 0) {
+		return nil, fmt.Errorf("the schema is too large, too deep, or has a number that is too large: it may have %d values, of which an object or a boolean counts %d and a deep one more, %d levels, and numbers of %d digits", maxSchemaValues, perObject, maxJSONNesting, maxNumber)
 	}
+	each := maxSchemaValues - values.left
 	expressions := newPatterns()
 	adapt(doc, expressions)
 	for _, draft := range []*jsonschema.Draft{nil, jsonschema.Draft2020, jsonschema.Draft7, jsonschema.Draft4} {
+		if err != nil {
+			if values.left -= each; values.left < 0 {
+				break // each draft costs as much again
+			}
+		}
 		if object, ok := doc.(map[string]any); ok && draft != nil {
 			delete(object, "$schema")
 		}
@@ -131,13 +149,13 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 			compiled, problem = c.Compile(location)
 		}
 		if problem == nil {
-			return &compiledSchema{compiled, newPlainSchema(doc)}, nil
+			return &compiledSchema{compiled, newPlainSchema(doc), values.kept + expressions.kept()}, nil
+		}
+		if expressions.fault != nil {
+			return nil, expressions.fault
 		}
 		if err == nil {
 			err = errors.New(text.Line(problem.Error(), text.MaxError))
-		}
-		if expressions.left < 0 || expressions.load < 0 {
-			return nil, errors.New("its regular expressions are too large together") // in any draft
 		}
 	}
 	return nil, err
@@ -177,56 +195,4 @@ func adapt(v any, expressions *patterns) {
 			}
 		}
 	}
-}
-
-// patterns holds the regular expressions of a schema.
-type patterns struct {
-	seen map[string]*pattern // by expression; nil for an invalid one
-	left int                 // instructions still allowed
-	load int                 // how much more may be read and kept: see loadOf
-}
-
-func newPatterns() *patterns {
-	return &patterns{make(map[string]*pattern), maxPatternSize, maxPatternLoad}
-}
-
-type pattern struct {
-	*regexp.Regexp
-	size int // instructions; bounds the time to match a byte
-}
-
-// find returns the compiled expression. It returns nil if the expression is not
-// valid in Go or exceeds a limit together with the earlier ones. It compiles none of
-// which it does not know beforehand that it stays within.
-func (p *patterns) find(expression string) *pattern {
-	found, ok := p.seen[expression]
-	if ok || p.left < 0 || p.load < 0 {
-		return found
-	}
-	p.seen[expression] = nil
-	if p.load -= loadOf(expression); p.load < 0 {
-		return nil
-	}
-	parsed, err := syntax.Parse(expression, syntax.Perl)
-	if err != nil {
-		return nil
-	}
-	size, ranges := sizeOf(parsed)
-	if p.left, p.load = p.left-size, p.load-ranges; p.left < 0 || p.load < 0 {
-		return nil
-	}
-	re, err := regexp.Compile(expression)
-	if err != nil {
-		return nil
-	}
-	found = &pattern{re, size}
-	p.seen[expression] = found
-	return found
-}
-
-func (p *patterns) compile(expression string) (jsonschema.Regexp, error) {
-	if found := p.find(expression); found != nil {
-		return found, nil
-	}
-	return nil, errors.New("not a regular expression of Go's, or too large")
 }
