@@ -66,7 +66,8 @@ func ParsePassed(raw json.RawMessage) (p Passed, err error) {
 // the tool is not known. Models also write arguments beside the name, under
 // another name than "arguments", and numbers, lists and the like as strings. Arguments
 // takes these as they are meant where that is certain, and otherwise as they are
-// written. It fails if some stand in "arguments" and others beside it.
+// written: arguments alone under such a name if the schema refuses that name, and strings
+// if it takes what they contain. It fails if some stand in "arguments" and others beside it.
 func (p Passed) Arguments(v *Validator) (json.RawMessage, error) {
 	args := p.arguments
 	switch {

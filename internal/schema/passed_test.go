@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -88,7 +89,7 @@ func FuzzPassed(f *testing.F) {
 	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"l":{"type":"array"},"args":{"type":"string"}},"required":["n"]}`)
 	v := NewValidator(schema)
 	for _, seed := range []string{
-		`{"name":"t","arguments":{"n":"1"}}`, `{"name":"t","n":"1","l":"[]"}`, `{"name":"t","args":"{\"n\":1}"}`, `{"name":"t","arguments":"{","n":1}`, `{"name":"t","arguments":"\ud800","x":null}`,
+		`{"name":"t","arguments":{"n":"1"}}`, `{"name":"t","n":"1","l":"[]"}`, `{"name":"t","args":"{\"n\":1}"}`, `{"name":"t","args":"{\"u\":1}"}`, `{"name":"t","arguments":"{","n":1}`, `{"name":"t","arguments":"\ud800","x":null}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -109,7 +110,9 @@ func FuzzPassed(f *testing.F) {
 			before, _ := v.Validate(asWritten)
 			after, _ := v.Validate(args)
 			require.NotEmpty(t, before)
-			require.Empty(t, after)
+			if alone := len(p.rest) == 1 && slices.Contains(otherNames, p.rest[0].Name); !alone { // its value is taken, right or wrong
+				require.Empty(t, after)
+			}
 		}
 	})
 }
