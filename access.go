@@ -5,6 +5,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
+// Access lists count where tools come in (receive.go), where they are made (source.go) and
+// for each session (decideEach in partition.go).
+
 // Access says by name which tools may be used: if Allow is not empty, those that one of
 // its entries matches, and none that an entry of Deny matches. Entries are names, or
 // patterns such as github/create_*: see [config.Access]. The zero value permits every tool.

@@ -11,6 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
+// newServerTools in source.go makes the tools of a server, one for each definition.
+
 // A BridgeTool is one tool of an MCP server as a callable Go value. It is
 // immutable and may be used concurrently. Compare tools by name, not by pointer:
 // a [Registry] may get several copies of one tool.
@@ -31,7 +33,7 @@ type BridgeTool struct {
 	name             string // registered
 	def              *definition
 	owner            *owner            // the system or a user
-	through          caller            // calls a copy that is in a registry; else nil
+	through          caller            // calls a copy that is in a registry, or a tool that a saved state has and no catalog; else nil
 	instructionWords *instructionWords // by its server; nil without instructions
 	tokens           atomic.Int64      // of the definition, once counted
 	exports          request.ExportCache

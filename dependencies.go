@@ -11,6 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
+// Here is which tools need which. sessionneeds.go brings them along.
+
 // Dependencies have the tools that each tool needs directly, in order: not itself, and
 // none twice.
 type dependencies map[*BridgeTool][]*BridgeTool

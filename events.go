@@ -50,7 +50,7 @@ type Event struct {
 	Loss CacheLoss
 }
 
-// tell passes an event to the host. The caller holds no lock.
+// emit passes an event to the host. The caller holds no lock.
 func (s *Session) emit(e Event) {
 	e.Session, e.Label = s, s.asked.label
 	s.tenant.emit(e)

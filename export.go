@@ -7,6 +7,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/provider"
 )
 
+// internal/request writes a tool in the form of its provider.
+
 // Export returns [Session.Tools] in the form of a provider, in the same order.
 // With [ByProvider], the list also has the deferred tools, marked as such.
 //

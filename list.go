@@ -256,7 +256,7 @@ func (v *view) promptPrefix() *promptPrefix {
 // the meta tools and the active tools, all to be sent in full. With [ByProvider], it lacks the tools
 // that the provider hides from the model, active or not: only [Session.Export] returns these, marked as such.
 // Make the model's calls with [Session.Call]: the Call method of a [BridgeTool] in
-// this list calls the server directly.
+// this list calls the server directly, unless the tool is there from a saved state only.
 //
 // From the first call on, the list grows at its end, until [Session.Compact]. A tool
 // that has left the catalog stays in it, and a changed tool keeps its old definition. A

@@ -126,7 +126,7 @@ func (s *Session) roomLeft(now *partition, tools ...[]*BridgeTool) *namedRoom {
 	return left
 }
 
-// admits reports whether left has room for t, which takes it.
+// tryAdd reports whether left has room for t, which takes it.
 func (s *Session) tryAdd(left *namedRoom, t *BridgeTool) bool {
 	return left == nil || left.tryAdd(t.name, t.origin(), s.tenant.toolTokens(t))
 }

@@ -80,7 +80,7 @@ func (p *partition) placement(t *BridgeTool, v verdict) Placement {
 	return place
 }
 
-// whys are the reasons in words, for people. Some have a place for what [why.text] is given.
+// whys are the reasons in words, for people. Some have a place for what [placementReason.text] is given.
 var whys = [...]string{
 	whyDenied:      "an access list does not permit it",
 	whyOverridden:  "its name is that of another tool",

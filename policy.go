@@ -14,7 +14,7 @@ type policy struct {
 	invalid                error          // of the rules in the options, in the place of which rules excludes all; or nil
 	maxInline              int            // the largest number of inline tools; pins count, and may exceed it
 	allInlineUpTo          int            // up to this many tools are all inline
-	maxTokens              int            // of all inline tools together, if there are not more than allUpTo; pins count, and may exceed it
+	maxTokens              int            // of all inline tools together, if there are not more than allInlineUpTo; pins count, and may exceed it
 	maxTokensWhenDeferring int            // the same if there are more, so that some are deferred
 	list                   listLimits     // of a session's list
 	popularity             map[string]int // rank among the most used, from 1, by registered name

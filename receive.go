@@ -164,8 +164,8 @@ func (src *source) has(list received) bool {
 		slices.EqualFunc(src.problems, list.problems, alike) && src.audience == list.audience
 }
 
-// storeList stores the list of src, received at the time then. It fails if all servers
-// together would have more bytes than [ServerLimits.MaxCatalog]. The caller holds mu.
+// storeList stores the list of src, received at the time then. It fails if it has more bytes
+// than [ServerLimits.MaxListing], or all servers together than [ServerLimits.MaxCatalog]. The caller holds mu.
 func (m *Manager) storeList(src *source, list received, then time.Time) error {
 	size, others := resources.Size(list.resources), m.bytes-src.bytes
 	for _, d := range list.defs {

@@ -21,7 +21,7 @@ import (
 // resources and prompts, and stand behind the host's:
 //
 //	receive.go ─▶ internal/resources ─ review.go ─▶ catalog.shelf ─┐
-//	Manager.SetSkills ─▶ skillSet ─────────────────────────────────┴▶ skillsOf ─▶ skills.go
+//	Manager.SetSkills ─▶ skillSet ─────────────────────────────────┴▶ skillsOf ─▶ skillview.go
 
 // A servedSkill is what a server lists of a skill.
 type servedSkill struct {

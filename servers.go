@@ -77,7 +77,7 @@ func (m *Manager) followStatus(src *source) {
 	})
 }
 
-// tellDetached tells the host of an event. Nobody waits for its code once ctx has ended:
+// emitDetached tells the host of an event. Nobody waits for its code once ctx has ended:
 // the code may have closed the Manager or removed the server.
 func (m *Manager) emitDetached(ctx context.Context, e Event) {
 	_, _ = hostcode.Detached(ctx, "Options.OnEvent", func() (struct{}, error) {

@@ -18,6 +18,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
+// What a model sees of skills, and how it loads one, is in skillview.go.
+
 // A Skill is a text of instructions for one kind of task. The prompt lists the
 // names and descriptions of the skills. If there are too many, the model searches
 // for them instead. It loads the text of a skill when it needs it. See

@@ -5,7 +5,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// names returns what patterns see of the tool.
+// subject returns what patterns see of the tool.
 func (d *definition) subject() rules.Subject {
 	return rules.Subject{Name: d.registered, Server: d.Server, Own: d.Own, Wanted: d.wanted}
 }
