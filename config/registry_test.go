@@ -291,10 +291,11 @@ func TestOtherKeysOfBundles(t *testing.T) {
 
 func TestUsualRegistry(t *testing.T) {
 	t.Parallel()
+	usual := launchers["npm"].usual
 	for registry, want := range map[string]bool{
-		"https://registry.npmjs.org": true, "https://npmjs.org/": true, "https://registry.npmjs.com:443/x": true,
-		"https://npmjs.org.evil.example": false, "https://evil.example/npmjs.org": false, "https://npmjs@evil.example": false,
-		"https://localhost": false, "https://npmjs": false, "https://": false, "": false, "npmjs.org": false, "https://%zz": false,
+		"https://packages." + usual + ".example": true, "https://" + usual + ".example/": true, "https://packages." + usual + ".test:443/x": true,
+		"https://" + usual + ".evil.example": false, "https://evil.example/" + usual + ".example": false, "https://" + usual + "@evil.example": false,
+		"https://localhost": false, "https://" + usual: false, "https://": false, "": false, usual + ".example": false, "https://%zz": false,
 	} {
 		assert.Equal(t, want, launchers["npm"].takesFrom(registry), registry)
 	}

@@ -49,7 +49,7 @@ func (l *Limits) AddFlags(flags *flag.FlagSet) {
 	flags.IntVar(&l.Sessions, "max-sessions", defaultSessions, "how many `sessions` clients may have over HTTP; one more ends that which was silent longest, first those that never asked anything")
 	flags.DurationVar(&l.Idle, "session-idle", defaultIdle, "how long a session over HTTP may be silent before it ends")
 	flags.IntVar(&l.Message, "max-message", DefaultMessage, "how many `bytes` a message of a client may have")
-	flags.IntVar(&l.Messages, "max-messages", defaultMessages, fmt.Sprintf("how many `bytes` all messages over %d KiB may have that are being read or answered over HTTP; and as many the values of all messages, decoded, but for those that have few; others wait for -read-timeout", SmallMessage>>10))
+	flags.IntVar(&l.Messages, "max-messages", defaultMessages, fmt.Sprintf("how many `bytes` all messages over %d KiB may have that are being read or answered over HTTP, and how many the decoded values of all messages may take; others wait for -read-timeout", SmallMessage>>10))
 	flags.IntVar(&l.Values, "max-values", defaultValues, "how many `values` a message of a client may have: members, elements, arrays and objects")
 	flags.IntVar(&l.Results, "max-results", defaultResults, "how many `bytes` of long results are kept for all clients, to be read on; the oldest leave first")
 	flags.DurationVar(&l.Read, "read-timeout", defaultRead, "how long a client may take to send a message over HTTP")
