@@ -26,13 +26,16 @@ type clockKey struct{}
 // newClock returns a clock that runs. The caller must call release.
 func newClock(ctx context.Context, d time.Duration) (c *clock, release func()) {
 	c = &clock{Context: ctx, left: d, since: time.Now()}
-	c.inner, c.end = context.WithCancelCause(context.Background())
-	stop := context.AfterFunc(ctx, func() { c.end(ctx.Err()) })
-	c.timer = time.AfterFunc(d, func() { c.end(context.DeadlineExceeded) })
+	inner, end := context.WithCancelCause(context.Background())
+	c.inner, c.end = inner, end
+	stop := context.AfterFunc(ctx, func() { end(ctx.Err()) })
+	// The runtime keeps a stopped timer for a while, and what its function refers to. So
+	// that must not be ctx, whose values may be a whole message.
+	c.timer = time.AfterFunc(d, func() { end(context.DeadlineExceeded) })
 	return c, func() {
 		stop()
 		c.timer.Stop()
-		c.end(context.Canceled)
+		end(context.Canceled)
 	}
 }
 

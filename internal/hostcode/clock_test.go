@@ -2,9 +2,11 @@ package hostcode
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -47,4 +49,31 @@ func TestHold(t *testing.T) {
 		})
 		assert.Equal(t, context.Canceled, err)
 	})
+}
+
+// What a context carries goes with its call, though the runtime keeps stopped timers among
+// those that run.
+func TestEndedCallsHoldNothing(t *testing.T) {
+	type key struct{}
+	carried := make([]weak.Pointer[[1 << 10]byte], 100)
+	for i := range carried {
+		message := new([1 << 10]byte)
+		carried[i] = weak.Make(message)
+		_, err := Within(context.WithValue(t.Context(), key{}, message), time.Hour, func(context.Context) (int, error) {
+			for range 10 { // other calls, which go on
+				other := time.AfterFunc(time.Hour, func() {})
+				t.Cleanup(func() { other.Stop() })
+			}
+			return 0, nil
+		})
+		assert.NoError(t, err)
+	}
+	runtime.GC()
+	held := 0
+	for _, p := range carried {
+		if p.Value() != nil {
+			held++
+		}
+	}
+	assert.LessOrEqual(t, held, 1, "the last may still be on the stack")
 }
