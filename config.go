@@ -50,6 +50,12 @@ type ServerLimits struct {
 	// fresh, that counts in its place, from 10 seconds to an hour.
 	Refresh time.Duration
 
+	// MaxValues is how many values a result may have: members, elements, arrays and
+	// objects. They take memory when the result is decoded, up to 175 bytes each, and
+	// so up to 84 MB. It defaults to 500,000 and must not be negative. A result with more
+	// is an error of its call.
+	MaxValues int
+
 	// MaxMessage is how many bytes a message of a server may have, such as a
 	// result. MaxDefinition is how many the definition of one tool, resource or
 	// prompt may have. MaxTools is how many of these together a server may list,

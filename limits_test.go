@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -102,6 +103,16 @@ func TestLimits(t *testing.T) {
 			around := len(`{"result":{"tools":[],"x":""},"jsonrpc":"2.0","id":3}` + "\n")
 			list := `{"tools":[],"x":"` + strings.Repeat("x", 1000-around+over) + `"}`
 			return start(t, Options{Limits: ServerLimits{MaxMessage: 1000}, Servers: []ServerConfig{raw(t, list)}})
+		}},
+		{"MaxValues", "limit of 100", func(t *testing.T, over int) error {
+			const around = `{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"limited","version":"1"}},"content":[{"type":"text","text":""}],"resultType":"complete","structuredContent":{"a":[]}}`
+			elements := make([]int, 100+over-text.CountValues([]byte(around))+1)
+			return call(t, Options{Limits: ServerLimits{MaxValues: 100}, Servers: []ServerConfig{serving("limited", mcpserver.ServerTool{
+				Tool: mcp.NewTool("numbers"),
+				Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					return mcp.NewToolResultStructured(map[string]any{"a": elements}, ""), nil
+				},
+			})}}, "mcp_limited__numbers")
 		}},
 		{"MaxUnasked", "limit of 9", func(t *testing.T, over int) error {
 			cfg := raw(t, `{"tools":[]}`)

@@ -107,6 +107,9 @@ const (
 	// published servers.
 	defaultMaxMessage = 16 << 20
 
+	// defaultMaxValues is a result of 4 MiB with a short number in each element, which no
+	// model reads.
+	defaultMaxValues = 500_000
 	// defaultMaxDefinition is five times the longest of 866 published tools.
 	defaultMaxDefinition = 256 << 10
 
@@ -417,6 +420,7 @@ func (o *Options) setDefaults() {
 	number("Ask.Timeout", &o.Ask.Timeout, ask.DefaultTimeout)
 	o.setListDefaults()
 	number("Limits.MaxMessage", &o.Limits.MaxMessage, defaultMaxMessage)
+	number("Limits.MaxValues", &o.Limits.MaxValues, defaultMaxValues)
 	number("Limits.MaxDefinition", &o.Limits.MaxDefinition, defaultMaxDefinition)
 	number("Limits.MaxTools", &o.Limits.MaxTools, defaultMaxTools)
 	number("Limits.MaxPages", &o.Limits.MaxPages, defaultMaxPages)

@@ -38,7 +38,7 @@ func (m *Manager) account(cfg *ServerConfig) *login.Account {
 func (src *source) upstreamLimits(o *Options) upstream.Limits {
 	return upstream.Limits{
 		StartTimeout: cmp.Or(max(src.cfg.StartTimeout, 0), o.Limits.StartTimeout), CallTimeout: cmp.Or(max(src.cfg.CallTimeout, 0), o.Limits.CallTimeout),
-		MaxMessage: o.Limits.MaxMessage, MaxDefinition: o.Limits.MaxDefinition, MaxListing: o.Limits.MaxListing,
+		MaxMessage: o.Limits.MaxMessage, MaxValues: o.Limits.MaxValues, MaxDefinition: o.Limits.MaxDefinition, MaxListing: o.Limits.MaxListing,
 		MaxTools: o.Limits.MaxTools, MaxPages: o.Limits.MaxPages, MaxUnasked: o.Limits.MaxUnasked, MaxSubscriptions: o.Limits.MaxSubscriptions, MaxTimeouts: o.Limits.MaxTimeouts,
 		Reconnect: o.Limits.Reconnect, Refresh: o.Limits.Refresh, Idle: o.Limits.IdleTimeout,
 	}

@@ -56,7 +56,7 @@ type conn struct {
 func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manner) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), hears: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
 	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
-	g := guard{maxMessage: l.MaxMessage, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}, silent: &c.silent}
+	g := guard{maxMessage: l.MaxMessage, maxValues: l.MaxValues, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}, silent: &c.silent}
 	answers := answers(c.broker, cfg.Extensions)
 	if how == handshake || cfg.Protocol != "" && !mcp.IsModernProtocol(cfg.Protocol) {
 		//lint:ignore SA1019 for servers that refuse the version they offer

@@ -21,6 +21,7 @@ type Limits struct {
 	CallTimeout  time.Duration // for each call
 
 	MaxMessage       int // bytes of one message; see also unsolicited
+	MaxValues        int // values in one result: see [text.CountValues]
 	MaxDefinition    int // bytes of one element of a list
 	MaxListing       int // bytes of all that the server lists
 	MaxTools         int // how much the server lists, tools and all else
@@ -54,6 +55,11 @@ func (l Limits) backoff(failures int) time.Duration {
 // reads such a message into memory as a whole, and only its own request fails.
 func tooLarge(limit int) error {
 	return fmt.Errorf("a message has more bytes than the limit of %d", limit)
+}
+
+// tooMany is the error of a request whose answer would take too much memory decoded.
+func tooMany(limit int) error {
+	return fmt.Errorf("a result has more values than the limit of %d", limit)
 }
 
 // An unsolicited limits the messages per second that a server sends over one

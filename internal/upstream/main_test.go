@@ -40,7 +40,7 @@ func newTestOf(t *testing.T, cfg Config, l Limits) *testServer {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	l.StartTimeout, l.CallTimeout = cmp.Or(l.StartTimeout, 20*time.Second), cmp.Or(l.CallTimeout, time.Minute)
 	l.MaxMessage, l.MaxDefinition = cmp.Or(l.MaxMessage, 16<<20), cmp.Or(l.MaxDefinition, 256<<10)
-	l.MaxListing = cmp.Or(l.MaxListing, 8<<20)
+	l.MaxValues, l.MaxListing = cmp.Or(l.MaxValues, 500_000), cmp.Or(l.MaxListing, 8<<20)
 	l.MaxTools, l.MaxPages, l.MaxUnasked = cmp.Or(l.MaxTools, 1000), cmp.Or(l.MaxPages, 1000), cmp.Or(l.MaxUnasked, 1000)
 	l.Reconnect, l.Refresh = cmp.Or(l.Reconnect, 500*time.Millisecond), cmp.Or(l.Refresh, -1)
 	s := new(testServer)

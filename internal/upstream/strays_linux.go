@@ -111,10 +111,15 @@ func killMarked(mark string) (found bool) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
+		p, err := os.FindProcess(pid) // before its environment is read, which is then that of this process
+		if err != nil {
+			continue
+		}
 		env, err := os.ReadFile("/proc/" + entry.Name() + "/environ")
-		if err == nil && hasMark(env, mark) && syscall.Kill(pid, syscall.SIGKILL) == nil {
+		if err == nil && hasMark(env, mark) && p.Signal(syscall.SIGKILL) == nil {
 			found = true
 		}
+		_ = p.Release()
 	}
 	return found
 }

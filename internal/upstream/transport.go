@@ -150,6 +150,7 @@ func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotifi
 // also limits the size of results and collects the raw results of lists.
 type guard struct {
 	maxMessage    int  // bytes of a result
+	maxValues     int  // values of a result that is decoded as a whole
 	preferEarlier bool // speak a protocol before 2026-07-28 if the server has one: see config.Server.Protocol
 	unsolicited   *unsolicited
 	silent        *atomic.Bool // set when server/discover got no answer in time
@@ -174,7 +175,7 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	return g.check(ctx, r, response, err)
 }
 
-// check returns an error if the response is too long. It passes the result of a
+// check returns an error if the response is too long, or has too many values. It passes the result of a
 // list to the listing in ctx, and results that have to do with tasks to the taken
 // in ctx. It returns other responses unchanged.
 func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
@@ -198,6 +199,9 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 		c := *response
 		c.Result = result
 		return &c, nil
+	}
+	if text.CountValues(response.Result) > g.maxValues {
+		return nil, tooMany(g.maxValues)
 	}
 	if r.Method == string(mcp.MethodServerDiscover) {
 		return discovered(r, response, g.preferEarlier), nil

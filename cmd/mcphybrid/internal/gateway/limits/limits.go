@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // Limits bound what clients can make the gateway hold. Each is a flag. Zero means the
@@ -30,7 +32,7 @@ const (
 	defaultIdle        = 12 * time.Hour // most clients leave without notice; such a client begins another session
 	DefaultMessage     = 16 << 20
 	defaultMessages    = 32 << 20
-	defaultValues      = 250_000 // each takes up to ValueSize when it is decoded
+	defaultValues      = 250_000 // each takes up to text.ValueSize when it is decoded
 	defaultResults     = 64 << 20
 	defaultRead        = 30 * time.Second
 	defaultWrite       = time.Minute
@@ -49,7 +51,7 @@ func (l *Limits) AddFlags(flags *flag.FlagSet) {
 	flags.IntVar(&l.Sessions, "max-sessions", defaultSessions, "how many `sessions` clients may have over HTTP; one more ends that which was silent longest, first those that never asked anything")
 	flags.DurationVar(&l.Idle, "session-idle", defaultIdle, "how long a session over HTTP may be silent before it ends")
 	flags.IntVar(&l.Message, "max-message", DefaultMessage, "how many `bytes` a message of a client may have")
-	flags.IntVar(&l.Messages, "max-messages", defaultMessages, fmt.Sprintf("how many `bytes` all messages over %d KiB may have that are being read or answered over HTTP, and how many the decoded values of all messages may take; others wait for -read-timeout", SmallMessage>>10))
+	flags.IntVar(&l.Messages, "max-messages", defaultMessages, fmt.Sprintf("how many `bytes` all messages over %d KiB may have that are being read or answered over HTTP, and how many the decoded values of all messages may take; one client has at most half, or one message; others wait for -read-timeout", SmallMessage>>10))
 	flags.IntVar(&l.Values, "max-values", defaultValues, "how many `values` a message of a client may have: members, elements, arrays and objects")
 	flags.IntVar(&l.Results, "max-results", defaultResults, "how many `bytes` of long results are kept for all clients, to be read on; the oldest leave first")
 	flags.DurationVar(&l.Read, "read-timeout", defaultRead, "how long a client may take to send a message over HTTP")
@@ -98,24 +100,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Reason }
 
-// ValueSize is how many bytes a decoded value takes at most, besides its text.
-const ValueSize = 100
-
-// CheckValues returns how many values a message has, or an error if they are too many. A
-// decoded value takes up to 30 times the bytes that it has in the message.
+// CheckValues returns how many values a message has, or an error if they are too many.
 func (l Limits) CheckValues(message []byte) (values int, err error) {
-	quoted := false
-	for i := 0; i < len(message); i++ {
-		switch c := message[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\\':
-			i++
-		case !quoted && (c == ',' || c == ':' || c == '[' || c == '{'):
-			values++
-		}
-	}
-	if values > l.Values {
+	if values = text.CountValues(message); values > l.Values {
 		return values, &Error{http.StatusRequestEntityTooLarge, fmt.Sprintf("the message has more than %d values: see -max-values", l.Values)}
 	}
 	return values, nil

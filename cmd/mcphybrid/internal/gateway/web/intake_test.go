@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/limits"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -17,7 +18,7 @@ import (
 // Large messages share room. One that finds none waits, and others do not.
 func TestLargeMessagesShareRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in := newIntake(limits.Limits{Message: 1 << 20, Messages: 3 << 20, Read: time.Second})
+		in := newIntake(limits.Limits{Message: 1 << 20, Messages: 6 << 20, Read: time.Second})
 		read := func(size int) (room int, err error) {
 			ctx, cancel := context.WithTimeout(t.Context(), in.limits.Read)
 			defer cancel()
@@ -40,7 +41,7 @@ func TestLargeMessagesShareRoom(t *testing.T) {
 		full := new(limits.Error)
 		require.True(t, errors.As(err, &full))
 		assert.Equal(t, http.StatusServiceUnavailable, full.Status)
-		time.AfterFunc(time.Second/2, func() { in.large.give(1 << 20) })
+		time.AfterFunc(time.Second/2, func() { in.large.give(nil, 1 << 20) })
 		_, err = read(1 << 20)
 		require.NoError(t, err)
 		_, err = read(1<<20 + 1)
@@ -52,7 +53,7 @@ func TestLargeMessagesShareRoom(t *testing.T) {
 // Small messages with many values share room too: decoded, each takes many times its bytes.
 func TestManyValuesShareRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		in := newIntake(limits.Limits{Message: 1 << 20, Messages: 10_000 * limits.ValueSize, Values: 20_000, Read: time.Second})
+		in := newIntake(limits.Limits{Message: 1 << 20, Messages: 20_000 * text.ValueSize, Values: 30_000, Read: time.Second})
 		decode := func(values int) (size int, err error) {
 			ctx, cancel := context.WithTimeout(t.Context(), in.limits.Read)
 			defer cancel()
@@ -61,21 +62,21 @@ func TestManyValuesShareRoom(t *testing.T) {
 		for range 3 {
 			size, err := decode(3_000)
 			require.NoError(t, err)
-			assert.Equal(t, 3_000*limits.ValueSize, size)
+			assert.Equal(t, 3_000*text.ValueSize, size)
 		}
-		size, err := decode(limits.SmallMessage / limits.ValueSize)
+		size, err := decode(limits.SmallMessage / text.ValueSize)
 		require.NoError(t, err, "few values wait for no room")
 		assert.Zero(t, size)
 		_, err = decode(3_000)
 		full := new(limits.Error)
 		require.True(t, errors.As(err, &full))
 		assert.Equal(t, http.StatusServiceUnavailable, full.Status)
-		time.AfterFunc(time.Second/2, func() { in.decoded.give(9_000 * limits.ValueSize) })
-		size, err = decode(20_000)
+		time.AfterFunc(time.Second/2, func() { in.decoded.give(nil, 9_000 * text.ValueSize) })
+		size, err = decode(30_000)
 		require.NoError(t, err, "a message that would take more than all room takes all")
 		assert.Equal(t, in.limits.Messages, size)
-		in.decoded.give(size)
-		_, err = decode(20_001)
+		in.decoded.give(nil, size)
+		_, err = decode(30_001)
 		require.True(t, errors.As(err, &full))
 		assert.Equal(t, http.StatusRequestEntityTooLarge, full.Status)
 	})

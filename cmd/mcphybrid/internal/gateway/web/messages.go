@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/limits"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // An intake reads the messages of clients over HTTP, within the limits.
@@ -23,15 +24,6 @@ type intake struct {
 func newIntake(l limits.Limits) *intake {
 	return &intake{limits: l, large: newRoom(l.Messages), decoded: newRoom(l.Messages)}
 }
-
-// A room is memory that messages share.
-type room struct {
-	mu    sync.Mutex
-	free  int           // bytes
-	freed chan struct{} // closed when there are more
-}
-
-func newRoom(n int) *room { return &room{free: n, freed: make(chan struct{})} }
 
 // A message is the body of a request, wholly read.
 type message struct {
@@ -61,11 +53,12 @@ func (in *intake) withMessage(next http.Handler) http.Handler {
 		_ = conn.SetReadDeadline(late)
 		ctx, cancel := context.WithDeadline(r.Context(), late)
 		defer cancel()
+		client := tokens.HolderOf(ctx)
 		data, size, err := in.read(ctx, r)
-		defer in.large.give(size)
+		defer in.large.give(client, size)
 		if err == nil {
 			size, err = in.decode(ctx, data)
-			defer in.decoded.give(size)
+			defer in.decoded.give(client, size)
 		}
 		if bad := new(limits.Error); errors.As(err, &bad) {
 			refuse(out, r, bad.Status, bad.Error(), int64(in.limits.Message))
@@ -85,15 +78,17 @@ func (in *intake) withMessage(next http.Handler) http.Handler {
 // checks how many they are.
 func (in *intake) decode(ctx context.Context, data []byte) (size int, err error) {
 	values, err := in.limits.CheckValues(data)
-	if size = values * limits.ValueSize; err != nil || size <= limits.SmallMessage {
+	if size = values * text.ValueSize; err != nil || size <= limits.SmallMessage {
 		return 0, err
 	}
 	size = min(size, in.limits.Messages)
-	if err := in.decoded.take(ctx, size); err != nil {
-		return 0, err
+	if err := in.decoded.take(ctx, tokens.HolderOf(ctx), size); err != nil {
+		return 0, errNoRoom
 	}
 	return size, nil
 }
+
+var errNoRoom = &limits.Error{Status: http.StatusServiceUnavailable, Reason: "there are too many large messages at once, or too many values in messages: see -max-messages"}
 
 // read reads a message. A large one waits for room among the large ones, and has that
 // much of it.
@@ -111,8 +106,8 @@ func (in *intake) read(ctx context.Context, r *http.Request) (data []byte, room 
 	if r.ContentLength > 0 {
 		size = int(r.ContentLength)
 	}
-	if err := in.large.take(ctx, size); err != nil {
-		return nil, 0, err
+	if err := in.large.take(ctx, tokens.HolderOf(ctx), size); err != nil {
+		return nil, 0, errNoRoom
 	}
 	whole := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
 	whole.Write(data)
@@ -121,36 +116,6 @@ func (in *intake) read(ctx context.Context, r *http.Request) (data []byte, room 
 		err = tooLong
 	}
 	return whole.Bytes(), size, err
-}
-
-// take waits until n bytes are free.
-func (r *room) take(ctx context.Context, n int) error {
-	for {
-		r.mu.Lock()
-		if n <= r.free {
-			r.free -= n
-			r.mu.Unlock()
-			return nil
-		}
-		freed := r.freed
-		r.mu.Unlock()
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return &limits.Error{Status: http.StatusServiceUnavailable, Reason: "there are too many large messages at once, or too many values in messages: see -max-messages"}
-		}
-	}
-}
-
-func (r *room) give(n int) {
-	if n == 0 {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.free += n
-	close(r.freed)
-	r.freed = make(chan struct{})
 }
 
 // linger is how long a refused client may still send. If its connection closed at once,
