@@ -21,10 +21,11 @@ func IsLoopback(host string) bool {
 // Named returns the host that a request names, as [Bare].
 func Named(r *http.Request) string { return Bare(r.Host) }
 
-// Bare returns a host in lower case, without port and brackets.
+// Bare returns a host in lower case, without port and brackets. What is behind the last
+// colon belongs to the host if it is no port.
 func Bare(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || strings.Trim(port, "0123456789") != "" {
 		host = address
 	}
 	return strings.ToLower(strings.Trim(host, "[]"))

@@ -24,6 +24,7 @@ func TestPermits(t *testing.T) {
 		{"10.0.0.5", tcp("10.0.0.6"), false}, {"10.0.0.5", nil, false}, {"10.0.0.5", &net.UnixAddr{Name: "/run/s", Net: "unix"}, false},
 		{"evil.example", tcp("127.0.0.1"), false}, {"127.evil.example", tcp("127.0.0.1"), false}, {"127.0.0.1.evil.example:6060", nil, false},
 		{"localhost.evil.example", nil, false}, {"evil.ops.example.com", nil, false}, {"", nil, false}, {":6060", nil, false}, {"*", nil, false},
+		{"127.0.0.1:80.evil.example", nil, false}, {"localhost:.evil.example", nil, false}, {"[::1]:evil.example", nil, false}, {"127.0.0.1:", nil, true},
 		{"evil.example#127.0.0.1", nil, false}, {"evil.example:80:127.0.0.1", nil, false}, {"0.0.0.0", tcp("127.0.0.1"), false},
 	} {
 		r := &http.Request{Host: test.host}
