@@ -121,7 +121,7 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childIn, childOut, childErr
 	ownGroup(p.cmd)
 	started, waited := make(chan error, 1), make(chan error, 1)
-	go func() { waited <- p.run(started) }()
+	go func() { waited <- p.run(mark, started) }()
 	if err := <-started; err != nil {
 		closeAll(files...)
 		if info, notThere := os.Stat(cfg.Dir); cfg.Dir != "" && (notThere != nil || !info.IsDir()) {
@@ -141,7 +141,7 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 		close(ended)
 		p.killGroup() // processes that the child left behind
 		p.reaped.Store(true)
-		p.strays.kill(mark)
+		p.strays.kill()
 		// A process that escaped may hold the pipes open.
 		soon := time.Now().Add(termGrace)
 		_ = errs.SetReadDeadline(soon)
@@ -168,13 +168,13 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 
 // run starts a child, says whether that worked and returns when the child has ended. It
 // stays on one thread: see dieWithParent.
-func (p *process) run(started chan<- error) error {
+func (p *process) run(mark string, started chan<- error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	dieWithParent(p.cmd)
 	err := p.cmd.Start()
 	if err == nil {
-		p.strays.follow(p.cmd.Process.Pid)
+		p.strays.follow(p.cmd.Process.Pid, mark)
 	}
 	started <- err
 	if err != nil {

@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -75,17 +78,43 @@ func TestStrays(t *testing.T) {
 	}
 	require.NoError(t, cmd.Start())
 	var s strays
-	s.follow(cmd.Process.Pid)
-	is := readStat(fmt.Sprint(cmd.Process.Pid))
+	s.follow(cmd.Process.Pid, "")
+	is := readProcess(fmt.Sprint(cmd.Process.Pid))
 	assert.Equal(t, os.Getpid(), is.parent)
 	assert.NotEmpty(t, is.began)
 	s.seen[cmd.Process.Pid] += "0"
 	assert.False(t, s.signal(cmd.Process.Pid, syscall.SIGKILL), "it began at another time")
-	s.follow(cmd.Process.Pid)
+	s.follow(cmd.Process.Pid, "")
 	assert.True(t, s.signal(cmd.Process.Pid, syscall.SIGKILL))
 	assert.Error(t, cmd.Wait())
 	assert.False(t, s.signal(cmd.Process.Pid, syscall.SIGKILL), "it is gone")
-	assert.Empty(t, readStat("0").began)
+	assert.Empty(t, readProcess("0").began)
+}
+
+// Those who ask for the processes while they are read share the next reading, which begins
+// after they asked.
+func TestReadingsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		readings := 0
+		table := processTable{all: func() map[int]processInfo {
+			readings++ // by one at a time
+			time.Sleep(time.Second)
+			return map[int]processInfo{readings: {}}
+		}}
+		var all sync.WaitGroup
+		ask := func(want int) {
+			all.Go(func() { assert.Contains(t, table.read(), want) })
+			synctest.Wait()
+		}
+		ask(1)
+		for range 30 {
+			ask(2)
+		}
+		time.Sleep(time.Second + time.Second/2)
+		ask(3)
+		all.Wait()
+		assert.Equal(t, 3, readings)
+	})
 }
 
 // Once a child and its group are gone, another group may have its number. It gets no signal.

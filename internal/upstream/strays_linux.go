@@ -2,59 +2,66 @@ package upstream
 
 import (
 	"bytes"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 )
 
 // strays are the descendants of a child as they were seen while their parents lived: a
-// process whose parent has ended does not tell whose it was.
+// process whose parent has ended does not tell whose it was, unless it kept the mark in its
+// environment.
 type strays struct {
+	mark string
+
 	mu   sync.Mutex
 	seen map[int]string // when each began, by its number, which another process may get later
 }
 
-// follow notes a child, which has not been waited for yet.
-func (s *strays) follow(pid int) {
-	if stat := readStat(strconv.Itoa(pid)); stat.began != "" {
-		s.seen = map[int]string{pid: stat.began}
+// follow notes a child, which has not been waited for yet, and its mark.
+func (s *strays) follow(pid int, mark string) {
+	s.mark = mark
+	if p := readProcess(strconv.Itoa(pid)); p.began != "" {
+		s.seen = map[int]string{pid: p.began}
 	}
 }
 
 // look notes the descendants that there are now, also if they have left the environment and
 // the session of the child. It returns those that it had not seen before.
 func (s *strays) look() (found []int) {
-	now := make(map[int]stat)
+	now := processes.read()
 	children := make(map[int][]int)
-	entries, _ := os.ReadDir("/proc")
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		if stat := readStat(entry.Name()); stat.began != "" {
-			now[pid] = stat
-			children[stat.parent] = append(children[stat.parent], pid)
-		}
+	for pid, p := range now {
+		children[p.parent] = append(children[p.parent], pid)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var open []int
+	note := func(pid int) {
+		if began := now[pid].began; s.seen[pid] != began {
+			s.seen[pid] = began
+			found, open = append(found, pid), append(open, pid)
+		}
+	}
 	for pid, began := range s.seen {
 		if now[pid].began == began {
 			open = append(open, pid)
+		}
+	}
+	for pid, p := range now {
+		if isOf(p.mark, s.mark) {
+			note(pid)
 		}
 	}
 	for len(open) > 0 {
 		pid := open[0]
 		open = open[1:]
 		for _, child := range children[pid] {
-			if began := now[child].began; s.seen[child] != began {
-				s.seen[child] = began
-				found, open = append(found, child), append(open, child)
-			}
+			note(child)
 		}
 	}
 	return found
@@ -70,29 +77,25 @@ func (s *strays) signal(pid int, sig syscall.Signal) (sent bool) {
 	s.mu.Lock()
 	began := s.seen[pid]
 	s.mu.Unlock()
-	now := readStat(strconv.Itoa(pid))
+	now := readProcess(strconv.Itoa(pid))
 	return now.began == began && now.state != "Z" && p.Signal(sig) == nil
 }
 
-// kill kills those that were seen and what they have started since. mark is in the
-// environment of those that kept it, whether or not they were seen.
-func (s *strays) kill(mark string) {
+// kill kills those that were seen and what they have started since.
+func (s *strays) kill() {
 	// A process may start another before it dies, so look again until none is
 	// left. Give up on processes that the kernel can't end in time.
 	deadline := time.Now().Add(termGrace)
 	for found := true; found && time.Now().Before(deadline); {
-		found = killMarked(mark)
 		for stopped := s.look(); len(stopped) > 0 && time.Now().Before(deadline); stopped = s.look() {
 			for _, pid := range stopped { // and start no more, whose parents would be dead
 				s.signal(pid, syscall.SIGSTOP)
 			}
 		}
 		s.mu.Lock()
-		pids := make([]int, 0, len(s.seen))
-		for pid := range s.seen {
-			pids = append(pids, pid)
-		}
+		pids := slices.Collect(maps.Keys(s.seen))
 		s.mu.Unlock()
+		found = false
 		for _, pid := range pids {
 			found = s.signal(pid, syscall.SIGKILL) || found
 		}
@@ -102,58 +105,102 @@ func (s *strays) kill(mark string) {
 	}
 }
 
-// killMarked kills the processes whose environment has the mark, and reports whether there
-// were any.
-func killMarked(mark string) (found bool) {
+// processes is the kernel's table of processes. A reading takes 100 ms with 3,000
+// of them, so all servers that end at once share it.
+var processes = processTable{all: readProcesses}
+
+type processTable struct {
+	all func() map[int]processInfo
+
+	mu   sync.Mutex
+	next *reading      // that has not begun, or nil
+	last chan struct{} // closed when the last reading has ended; nil before the first
+}
+
+// A reading is the table of one moment.
+type reading struct {
+	done chan struct{}
+	all  map[int]processInfo // by number
+}
+
+// read returns a reading that begins after the call, for any number of callers.
+func (t *processTable) read() map[int]processInfo {
+	t.mu.Lock()
+	r := t.next
+	if r != nil {
+		t.mu.Unlock()
+		<-r.done
+		return r.all
+	}
+	r = &reading{done: make(chan struct{})}
+	before := t.last
+	t.next, t.last = r, r.done
+	t.mu.Unlock()
+	if before != nil {
+		<-before
+	}
+	t.mu.Lock()
+	t.next = nil
+	t.mu.Unlock()
+	defer close(r.done)
+	r.all = t.all()
+	return r.all
+}
+
+func readProcesses() map[int]processInfo {
+	all := make(map[int]processInfo)
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		p, err := os.FindProcess(pid) // before its environment is read, which is then that of this process
-		if err != nil {
-			continue
+		if p := readProcess(entry.Name()); p.began != "" {
+			all[pid] = p
 		}
-		env, err := os.ReadFile("/proc/" + entry.Name() + "/environ")
-		if err == nil && hasMark(env, mark) && p.Signal(syscall.SIGKILL) == nil {
-			found = true
-		}
-		_ = p.Release()
 	}
-	return found
+	return all
 }
 
-// A stat is what the kernel says of a process.
-type stat struct {
+// A processInfo is what the kernel says of a process.
+type processInfo struct {
 	state  string
 	parent int
 	began  string // since the machine did; "" if there is no such process
+	mark   string // see childMark; "" if it has none, or is another user's
 }
 
-func readStat(pid string) (s stat) {
+func readProcess(pid string) (p processInfo) {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return s
+		return p
 	}
 	_, rest, _ := bytes.Cut(data[max(0, bytes.LastIndexByte(data, ')')):], []byte(" ")) // behind the name, which may have any bytes
 	fields := bytes.Fields(rest)
 	const began = 22 - 3 // the name is the second of them
 	if len(fields) <= began {
-		return s
+		return p
 	}
-	s.state, s.began = string(fields[0]), string(fields[began])
-	s.parent, _ = strconv.Atoi(string(fields[1]))
-	return s
+	p.state, p.began = string(fields[0]), string(fields[began])
+	p.parent, _ = strconv.Atoi(string(fields[1]))
+	env, _ := os.ReadFile("/proc/" + pid + "/environ")
+	p.mark = markIn(env)
+	return p
 }
 
-// hasMark reports whether a process is the child with the mark or a descendant.
-// env is its environment as in /proc.
-func hasMark(env []byte, mark string) bool {
+// markIn returns the mark in an environment as /proc has it, or "".
+func markIn(env []byte) string {
 	for v := range bytes.SplitSeq(env, []byte{0}) {
-		if rest, ok := bytes.CutPrefix(v, []byte(childMark+"="+mark)); ok {
-			return len(rest) == 0 || rest[0] == '/'
+		if mark, ok := bytes.CutPrefix(v, []byte(childMark+"=")); ok {
+			return string(mark)
 		}
 	}
-	return false
+	return ""
+}
+
+// isOf reports whether a process with one mark is the child with the other, or its
+// descendant.
+func isOf(mark, child string) bool {
+	rest, ok := strings.CutPrefix(mark, child)
+	return ok && child != "" && (rest == "" || rest[0] == '/')
 }

@@ -6,6 +6,6 @@ package upstream
 // in files. A process that left the process group must end by itself.
 type strays struct{}
 
-func (*strays) follow(int)  {}
-func (*strays) look() []int { return nil }
-func (*strays) kill(string) {}
+func (*strays) follow(int, string) {}
+func (*strays) look() []int        { return nil }
+func (*strays) kill()              {}
