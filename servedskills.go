@@ -204,7 +204,7 @@ func (s *Session) skillText(ctx context.Context, sk *skill) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// What its front matter says does not count, and nobody reads it: the list says it.
+	// What its front matter says, the list says too: ask has compared them.
 	_, body, err := frontmatter.Split(data)
 	if err != nil {
 		return "", err

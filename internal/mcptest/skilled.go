@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -81,7 +83,13 @@ func (s *Skilled) Has(place, text, more string, files ...string) {
 func SkillElement(to map[string]string, place, text, more string, files ...string) string {
 	name := place[strings.LastIndexByte(place, '/')+1:]
 	root := "skill://" + place + "/"
-	files = append([]string{"SKILL.md", "---\nname: " + name + "\n---\n" + text}, files...)
+	front := fmt.Sprintf("name: %s\ndescription: Says how to %s\n", name, name)
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal([]byte("{"+strings.TrimPrefix(more, ",")+"}"), &members)
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		front += fmt.Sprintf("%s: %s\n", member, members[member]) // JSON is YAML
+	}
+	files = append([]string{"SKILL.md", "---\n" + front + "---\n" + text}, files...)
 	var listed []string
 	for i := 0; i < len(files); i += 2 {
 		to[root+files[i]] = files[i+1]

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/frontmatter"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -247,4 +248,18 @@ func (f *File) Verify(r *mcp.ReadResourceResult) (data []byte, err error) {
 		return nil, ErrOtherContent
 	}
 	return data, nil
+}
+
+// Verify returns nil if r is the file of the skill with that URI, as the skill's server lists it.
+// The front matter of the skill's own SKILL.md must be the one in the list.
+func (it *Item) Verify(uri string, r *mcp.ReadResourceResult) error {
+	data, err := it.Manifest.File(uri).Verify(r)
+	if err != nil || uri != it.ID {
+		return err
+	}
+	front, _, err := frontmatter.Split(data)
+	if err != nil {
+		return err
+	}
+	return frontmatter.Same(front, it.Manifest.front)
 }

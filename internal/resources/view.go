@@ -117,7 +117,7 @@ func (v *View) Verify(kind Kind, at Place, uri string, r *mcp.ReadResourceResult
 			if e.Names.Server != at.Server || e.Barred != nil || e.Quarantined != nil || kind == Skill && e.ID != uri {
 				continue
 			}
-			if _, err = e.Manifest.File(uri).Verify(r); err == nil {
+			if err = e.Verify(uri, r); err == nil {
 				return nil
 			}
 		}
