@@ -60,3 +60,38 @@ func (s *Session) askSkill(ctx context.Context, all *resources.View, server, uri
 	}
 	return at, err
 }
+
+// ServerSkills returns the skills that servers list and that the session may load, in the order
+// in which the prompt has them. Of each, URI is that of its SKILL.md, and Raw is the element of
+// skills/list. Its files are read by [Session.ReadResource].
+func (s *Session) ServerSkills() (list []Resource) {
+	v := s.view()
+	mine := v.mySkills()
+	for _, sk := range mine.list {
+		if mine.served[sk] {
+			list = append(list, sk.asResource())
+		}
+	}
+	return list
+}
+
+// ServerSkill returns the skill whose SKILL.md has that URI, also one that its server does not
+// list: then the server is asked. server is its name, or "" if only one can have it. The error
+// may wrap those that [Session.ReadResource] has.
+func (s *Session) ServerSkill(ctx context.Context, server, uri string) (Resource, error) {
+	v := s.view()
+	if !mayUse(v.rights, SkillLoadToolName) {
+		return Resource{}, ErrNotPermitted
+	}
+	sk, err := s.skillAt(ctx, server, uri)
+	if err != nil {
+		return Resource{}, err
+	}
+	return sk.asResource(), nil
+}
+
+// asResource returns a server's skill for a host.
+func (sk *skill) asResource() Resource {
+	e := sk.served.entry
+	return Resource{Server: e.Names.Server, URI: e.ID, Name: e.Name, Registered: e.Names.Name, Description: e.Description, Raw: e.Raw}
+}

@@ -201,7 +201,8 @@ func readFiles(root string, raw json.RawMessage) ([]File, error) {
 func checkPath(place string) error {
 	plain := place
 	for range 3 { // as often as anybody may unescape it
-		if plain == "" || plain == "." || path.Clean("/" + plain)[1:] != plain || strings.ContainsAny(plain, "\\?#\x00") {
+		whole := strings.ReplaceAll(plain, "//", "/") // a part may be empty, as behind the scheme of a URI that is part of another
+		if whole == "" || whole == "." || path.Clean("/" + whole)[1:] != whole || strings.ContainsAny(plain, "\\?#\x00") {
 			return errors.New("it is no path")
 		}
 		plain = unescape(plain)
