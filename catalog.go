@@ -96,8 +96,12 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 	c.list = prev.list.next(servers, prefixes.Len())
 	c.tools = c.list.tools
 	var entries []*resources.Entry
+	var skilled []string
 	for _, s := range c.list.special {
 		entries = append(entries, s.entries...)
+		if s.skilled {
+			skilled = append(skilled, s.server)
+		}
 		c.problems = append(c.problems, s.problems...)
 		for _, change := range s.changed {
 			c.problems = append(c.problems, change)
@@ -110,7 +114,7 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 		}
 		c.alwaysLoaded = c.alwaysLoaded || s.alwaysLoaded
 	}
-	c.shelf = resources.NewShelf(prev.shelf, entries, indexes.ofDocuments)
+	c.shelf = resources.NewShelf(prev.shelf, entries, skilled, indexes.ofDocuments)
 	c.resolveDependencies(needs, unlisted)
 	c.noteRemoved(prev)
 	c.deferredIndex = &deferredIndex{maker: indexes}

@@ -8,7 +8,7 @@ import (
 
 // appendNew appends to list the items that belong there and are missing.
 func (v *view) appendNew(list []listItem) []listItem {
-	if !v.begun && v.empty() && v.disclosure != ByBridge && !v.loads && !v.hasSkills() && !v.reads {
+	if !v.begun && v.empty() && v.disclosure != ByBridge && !v.loads && !v.loadsSkills() && !v.reads {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))

@@ -119,7 +119,8 @@ var metaWords = [metaKinds]struct {
 		name:        SkillLoadToolName,
 		description: "Returns the text of a skill by its name, and makes the tools active that it uses.",
 		schema: `{"type":"object","properties":{` +
-			`"name":{"type":"string","description":"The skill's name"}` +
+			`"name":{"type":"string","description":"The skill's name, or the URI of its SKILL.md"},` +
+			`"server":{"type":"string","description":"With a URI, the server that has it"}` +
 			`},"required":["name"]}`,
 		example: `{"name": "a skill's name"}`,
 	},
@@ -260,11 +261,11 @@ func (v *view) offers(kind metaKind) bool {
 	case metaSkillSearch:
 		return v.searchesSkills()
 	case metaSkillLoad:
-		return v.hasSkills()
+		return v.loadsSkills()
 	case metaResourceSearch:
 		return v.reads
 	case metaResourceRead:
-		return v.reads || v.linked || v.files && v.hasSkills()
+		return v.reads || v.linked || v.files && v.loadsSkills()
 	}
 	return v.viaCallTool
 }

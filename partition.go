@@ -93,6 +93,7 @@ type partition struct {
 	applies         []bool        // which rules apply to intent
 	included        bool          // one of these includes
 	reads           bool          // there is a resource or a template to read
+	skilled         bool          // a server has skills, listed or not
 	files           bool          // a skill of a server has files to read
 	ended           bool          // the Manager is closed
 

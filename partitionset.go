@@ -94,7 +94,7 @@ func (s *tenant) partition(r rules.Rights, intent string, since func([]*catalog)
 		}
 		sel.decide()
 		of := sel.resources(s)
-		sel.reads, sel.files = of.Reads(), of.ReadsFiles()
+		sel.reads, sel.files, sel.skilled = of.Reads(), of.ReadsFiles(), len(of.Skilled()) > 0
 	})
 	return &sel.partition
 }

@@ -36,7 +36,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 	if err := m.weigh(ctx, defs); err != nil {
 		return err
 	}
-	return m.setList(src, received{defs, others, src.readInstructions(list.Instructions), problems, audienceOf(list), list.Changing})
+	return m.setList(src, received{defs, others, list.Skilled, src.readInstructions(list.Instructions), problems, audienceOf(list), list.Changing})
 }
 
 // parseDefinitions checks the elements of a tools/list result and names the tools.
@@ -151,6 +151,7 @@ func (m *Manager) bindCalls(src *source, defs []*definition) {
 type received struct {
 	defs         []*definition // not nil
 	resources    []*resources.Definition
+	skilled      bool // it has skills, listed or not
 	instructions string
 	problems     []error
 	audience     audience
@@ -160,7 +161,7 @@ type received struct {
 // has reports whether src has that list.
 func (src *source) has(list received) bool {
 	alike := func(a, b error) bool { return a.Error() == b.Error() }
-	return slices.Equal(src.listed, list.defs) && slices.Equal(src.resources, list.resources) && src.rawInstructions == list.instructions && src.changing == list.changing &&
+	return slices.Equal(src.listed, list.defs) && slices.Equal(src.resources, list.resources) && src.rawInstructions == list.instructions && src.changing == list.changing && src.skilled == list.skilled &&
 		slices.EqualFunc(src.problems, list.problems, alike) && src.audience == list.audience
 }
 
@@ -180,6 +181,7 @@ func (m *Manager) storeList(src *source, list received, then time.Time) error {
 	src.listed, src.resources, src.rawInstructions, src.problems, src.audience = list.defs, list.resources, list.instructions, list.problems, list.audience
 	src.bytes, src.listedAt, src.changing = size, then, list.changing
 	m.bytes = others + size
+	src.skilled, src.unlisted = list.skilled, slices.DeleteFunc(src.unlisted, func(o *resources.Definition) bool { return src.lists(o.Entry.ID) })
 	m.review(src)
 	return nil
 }
@@ -210,4 +212,48 @@ func (m *Manager) setList(src *source, list received) error {
 		m.saveAndIndex()
 	}
 	return err
+}
+
+// lists reports whether the server lists the skill whose SKILL.md has that URI. The caller
+// holds mu.
+func (src *source) lists(uri string) bool {
+	return slices.ContainsFunc(src.resources, func(o *resources.Definition) bool {
+		return o.Entry.Kind == resources.Skill && o.Entry.ID == uri
+	})
+}
+
+// maxUnlisted is how many skills of a server are kept that it does not list. Together they
+// have at most as many bytes as one definition may have.
+const maxUnlisted = 64
+
+// askSkill asks a server for the skill whose SKILL.md has that URI, and makes it part of the
+// catalog, if the server does not list it.
+func (m *Manager) askSkill(ctx context.Context, of *owner, server, uri string) error {
+	m, src := m.serverOf(of, server)
+	if src == nil || src.cfg.NoSkills {
+		return ErrUnknownResource
+	}
+	raw, err := src.server.Skill(ctx, nil, uri)
+	if err != nil {
+		return err
+	}
+	d, err := src.lister(m.opts.Access, m.names, m.opts.Limits.MaxDefinition).Unlisted(raw, uri)
+	if err != nil {
+		return src.hide(err)
+	}
+	return m.publishChange(func() error {
+		i := slices.IndexFunc(src.unlisted, func(o *resources.Definition) bool { return o.Entry.ID == uri })
+		if !slices.Contains(m.sources, src) || src.lists(uri) || i >= 0 && bytes.Equal(src.unlisted[i].Entry.Raw, raw) {
+			return errNoChange
+		}
+		if i >= 0 {
+			src.unlisted = slices.Delete(src.unlisted, i, i+1)
+		}
+		src.unlisted = append(src.unlisted, d)
+		for len(src.unlisted) > maxUnlisted || resources.Size(src.unlisted) > m.opts.Limits.MaxDefinition {
+			src.unlisted = slices.Delete(src.unlisted, 0, 1)
+		}
+		m.review(src)
+		return nil
+	})
 }

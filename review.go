@@ -27,18 +27,19 @@ func (m *Manager) review(src *source) {
 			}
 		}
 	}
-	trusted := make([]*trust.Definition, len(src.resources))
-	for i, o := range src.resources {
+	others := slices.Concat(src.resources, src.unlisted)
+	trusted := make([]*trust.Definition, len(others))
+	for i, o := range others {
 		trusted[i] = &o.Trusted
 	}
 	held = nil
 	if len(trusted) > 0 || m.opts.Trust == TrustApprove { // under which later ones are not the first
 		held = m.reviewList(src, resourcesOf(src.name), trusted, func(i int) ChangedError {
-			e := src.resources[i].Entry
+			e := others[i].Entry
 			return ChangedError{Kind: e.Kind.String(), Tool: e.ID, Name: e.Names.Name, Definition: e.Raw}
 		})
 	}
-	src.entries = resources.Entries(src.resources, held)
+	src.entries = resources.Entries(others, held)
 	m.reviewInstructions(src)
 	m.putSource(src)
 }
@@ -120,7 +121,7 @@ func (m *Manager) Accept(server, tool, hash string) error {
 		if src == nil {
 			return fmt.Errorf("there is no server %q", server)
 		}
-		for _, o := range src.resources {
+		for _, o := range slices.Concat(src.resources, src.unlisted) {
 			if o.Entry.ID == tool && o.Trusted.Hash() == hash {
 				if !m.trust.Accept(resourcesOf(server), &o.Trusted) && m.opts.Trust != TrustOff {
 					return fmt.Errorf("%q of server %q exceeds the number remembered for a server: raise Limits.MaxTools", tool, server)

@@ -90,8 +90,7 @@ func (s *tenant) mergeSkills(host *skillSet, catalogs []*catalog) *skillSet {
 	}
 	for _, c := range catalogs {
 		for _, e := range c.shelf.Skills() {
-			sk := newServedSkill(e.Names, e.Description)
-			sk.Tools, sk.served.entry, sk.served.of = e.Manifest.Tools, e, c.owner
+			sk := skillOf(c.owner, e)
 			if old := set.byName[sk.Name]; old != nil {
 				set.list = slices.DeleteFunc(set.list, func(other *skill) bool { return other == old })
 			}
@@ -106,6 +105,13 @@ func (s *tenant) mergeSkills(host *skillSet, catalogs []*catalog) *skillSet {
 
 func newServedSkill(names rules.Subject, description string) *skill {
 	return &skill{Skill: Skill{Name: names.Name, Description: description}, element: textServedElement(names.Name, names.Server, description), served: &servedSkill{names: names}}
+}
+
+// skillOf returns the skill that e is, of a server of an owner.
+func skillOf(of *owner, e *resources.Entry) *skill {
+	sk := newServedSkill(e.Names, e.Description)
+	sk.Tools, sk.served.entry, sk.served.of = e.Manifest.Tools, e, of
+	return sk
 }
 
 // awaySkill returns a skill that a model was told of and that is not here, or differs.
@@ -204,7 +210,7 @@ func (s *Session) skillText(ctx context.Context, sk *skill) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// What its front matter says does not count, and nobody reads it: the list says it.
+	// What its front matter says, the list says too: ask has compared them.
 	_, body, err := frontmatter.Split(data)
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -430,6 +431,40 @@ func TestSpecH8SkillsThatAreWrong(t *testing.T) {
 		return nil
 	}}}}})
 	assert.Empty(t, m.Problems())
+}
+
+// SPEC H8: a skill whose SKILL.md has another front matter than its server listed, in any field,
+// or one that can't be compared, is not loaded, although its digest is right.
+func TestSpecH8FrontMatterIsTheListed(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
+	docs.Has("merge-pages", "Merge with care.", `,"metadata":{"version":"1"}`)
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	s := m.NewSession(nil)
+	name, uri := "mcp_docs__merge-pages", "skill://merge-pages/SKILL.md"
+	require.Contains(t, loaded(t, s, name), "Merge with care.")
+	for front, want := range map[string]string{
+		"name: merge-pages\ndescription: Pays.\nmetadata: {version: '1'}":                                     `differs from the list: "description"`,
+		"name: other\ndescription: Says how to merge-pages\nmetadata: {version: '1'}":                         `differs from the list: "name"`,
+		"name: merge-pages\ndescription: Says how to merge-pages\nmetadata: {version: '2'}":                   `differs from the list: "metadata.version"`,
+		"name: merge-pages\ndescription: Says how to merge-pages\nmetadata: {version: '1'}\nallowed-tools: B": `differs from the list: "allowed-tools"`,
+		"name: merge-pages\ndescription: Says how to merge-pages":                                             `differs from the list: "metadata"`,
+		"name: merge-pages\ndescription: &d Says how to merge-pages":                                          "can't be compared: line 3: ",
+	} {
+		text := "---\n" + front + "\n---\nPay."
+		docs.Mu.Lock()
+		docs.Files[uri] = text
+		docs.List[0] = fmt.Sprintf(`{"uri":%q,"frontmatter":{"name":"merge-pages","description":"Says how to merge-pages","metadata":{"version":"1"}},"resources":[{"uri":%q,"digest":"sha256:%x","size":%d}]}`, uri, uri, sha256.Sum256([]byte(text)), len(text))
+		docs.Mu.Unlock()
+		docs.Relist()
+		var said string
+		soon(t, func() bool { said = loaded(t, s, name); return !strings.Contains(said, "another content") })
+		assert.Contains(t, said, "could not be loaded")
+		assert.Contains(t, said, want)
+		assert.NotContains(t, said, "Pay.")
+		_, err := s.ReadResource(t.Context(), "docs", uri)
+		assert.ErrorContains(t, err, want)
+	}
 }
 
 // SPEC H8: no template and no link is a way around a skill that access lists deny.

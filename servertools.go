@@ -31,6 +31,7 @@ type serverTools struct {
 	instructions string // that may be shown, or ""
 	gist         string // of them, in a line
 
+	skilled      bool // it has skills, listed or not
 	lists        bool // its tools are known, even if there are none
 	declares     bool // a tool says what it needs
 	alwaysLoaded bool // a tool is to be always loaded
@@ -60,7 +61,7 @@ func (s *serverTools) tool(name string) *BridgeTool {
 
 // onlyTools reports whether there is nothing beside definitions.
 func (s *serverTools) onlyTools() bool {
-	return len(s.entries)+len(s.changed)+len(s.problems)+len(s.needs) == 0
+	return len(s.entries)+len(s.changed)+len(s.problems)+len(s.needs) == 0 && !s.skilled
 }
 
 // isSpecial reports whether a catalog must look for more than the tools' names.

@@ -122,6 +122,12 @@ func (v *view) mySkills() *skillView {
 // hasSkills reports whether there are skills that the session may load.
 func (v *view) hasSkills() bool { return len(v.mySkills().list) > 0 }
 
+// loadsSkills reports whether there are skills that the session may load, or a server that may
+// have some without listing them.
+func (v *view) loadsSkills() bool {
+	return v.hasSkills() || v.skilled && mayUse(v.rights, SkillLoadToolName)
+}
+
 // searchesSkills reports whether the model must search for skills, since there are
 // too many to list. A session that may not search lists them all. The model of an MCP client
 // may not be shown a list, and searches if there are skills of servers.
@@ -352,15 +358,24 @@ func (v *view) findSkills(query string, n int) []*skill {
 // the skill names.
 func (s *Session) answerSkillLoad(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	var in struct {
-		Name string `json:"name"`
+		Name   string `json:"name"`
+		Server string `json:"server"`
 	}
 	err := schema.Members(args, &in, "name", func() bool { return in.Name == "" })
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSkillLoad, err))
 	}
+	var sk *skill
+	if strings.Contains(in.Name, "://") {
+		if sk, err = s.skillAt(ctx, in.Server, in.Name); err != nil {
+			return mcp.NewToolResultError(textSkillFailed(in.Name, err))
+		}
+	}
 	in.Name = in.Name[:min(len(in.Name), maxAskedName)]
 	v := s.view()
-	sk := v.skill(in.Name)
+	if sk == nil {
+		sk = v.skill(in.Name)
+	}
 	if sk == nil {
 		near := nearest.Names(in.Name, func(yield func(string) bool) {
 			for _, sk := range v.mySkills().list {

@@ -33,6 +33,8 @@ type source struct {
 
 	listed          []*definition           // the tools that the server listed; nil before its first list
 	resources       []*resources.Definition // what it listed besides tools
+	skilled         bool                    // it has skills, listed or not
+	unlisted        []*resources.Definition // skills that it does not list, asked for by their URIs; the last one last
 	rawInstructions string                  // the instructions that it gave
 	audience        audience                // whom a cache may give these, but for the instructions
 	changing        bool                    // the credentials come from a login or from the host
@@ -118,7 +120,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 // is the same still, and keeps the *BridgeTool of each tool that old has with the same
 // definition. It is nil if there is nothing to take.
 func (m *Manager) newServerTools(src *source, old *serverTools) *serverTools {
-	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, instructions: src.instructions, lists: src.listed != nil || src.server == nil}
+	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, instructions: src.instructions, skilled: src.skilled && !src.cfg.NoSkills, lists: src.listed != nil || src.server == nil}
 	if src.collision != nil {
 		s.problems = slices.Concat([]error{src.collision}, src.problems)
 	}

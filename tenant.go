@@ -95,6 +95,10 @@ type sessionManager interface {
 	// reports whether there is such a server.
 	connectServer(ctx context.Context, of *owner, server string) (there bool, err error)
 
+	// askSkill asks an owner's server for the skill whose SKILL.md has that URI, and makes it
+	// part of the catalog, if the server does not list it.
+	askSkill(ctx context.Context, of *owner, server, uri string) error
+
 	// server returns an owner's server and what patterns see of something of it whose
 	// name is not known, or nil.
 	server(of *owner, name string) (*upstream.Server, rules.Subject)

@@ -48,7 +48,7 @@ const (
 	maxDepth       = 4
 	maxFolders     = 2000
 	maxFile        = 1 << 20
-	maxFrontMatter = 64 << 10
+	maxFrontMatter = frontmatter.MaxSize
 )
 
 // A walk looks for skills.

@@ -1,5 +1,6 @@
 // Package frontmatter splits a SKILL.md in the Agent Skills format
-// (https://agentskills.io/specification) into its front matter and its text.
+// (https://agentskills.io/specification) into its front matter and its text, and compares the
+// front matter with what a list says of it.
 package frontmatter
 
 import (

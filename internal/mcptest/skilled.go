@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +21,8 @@ type Skilled struct {
 
 	Mu     sync.Mutex        // guards the others
 	List   []string          // elements of skills/list
+	Hidden []string          // elements that skills/get has and skills/list has not
+	Gets   []string          // URIs
 	Files  map[string]string // by URI
 	Blob   bool              // files are sent as blobs
 	Reads  []string          // URIs
@@ -48,6 +52,14 @@ func (s *Skilled) HandleMessage(ctx context.Context, message json.RawMessage) mc
 			result = s.Result
 		}
 		return mcp.NewJSONRPCResultResponse(r.ID, json.RawMessage(result))
+	case "skills/get":
+		s.Gets = append(s.Gets, r.Params.URI)
+		for _, e := range slices.Concat(s.List, s.Hidden) {
+			if strings.HasPrefix(e, fmt.Sprintf(`{"uri":%q,`, r.Params.URI)) {
+				return mcp.NewJSONRPCResultResponse(r.ID, json.RawMessage(`{"resultType":"complete","ttlMs":300000,"cacheScope":"public","skill":`+e+`}`))
+			}
+		}
+		return mcp.NewJSONRPCError(r.ID, mcp.INVALID_PARAMS, "No skill is served at "+r.Params.URI, nil)
 	case "resources/read":
 		text, ok := s.Files[r.Params.URI]
 		if !ok {
@@ -77,11 +89,28 @@ func (s *Skilled) Has(place, text, more string, files ...string) {
 	s.List = append(s.List, e)
 }
 
+// Hides has the server have a skill, as Has does, that it does not list.
+func (s *Skilled) Hides(place, text, more string, files ...string) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	e := SkillElement(s.Files, place, text, more, files...)
+	s.Hidden = slices.DeleteFunc(s.Hidden, func(old string) bool {
+		return strings.HasPrefix(old, `{"uri":"skill://`+place+`/SKILL.md",`)
+	})
+	s.Hidden = append(s.Hidden, e)
+}
+
 // SkillElement returns the element of a list for a skill, and puts its files into to.
 func SkillElement(to map[string]string, place, text, more string, files ...string) string {
 	name := place[strings.LastIndexByte(place, '/')+1:]
 	root := "skill://" + place + "/"
-	files = append([]string{"SKILL.md", "---\nname: " + name + "\n---\n" + text}, files...)
+	front := fmt.Sprintf("name: %s\ndescription: Says how to %s\n", name, name)
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal([]byte("{"+strings.TrimPrefix(more, ",")+"}"), &members)
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		front += fmt.Sprintf("%s: %s\n", member, members[member]) // JSON is YAML
+	}
+	files = append([]string{"SKILL.md", "---\n" + front + "---\n" + text}, files...)
 	var listed []string
 	for i := 0; i < len(files); i += 2 {
 		to[root+files[i]] = files[i+1]

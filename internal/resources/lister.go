@@ -155,6 +155,19 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Definition
 	return list, problems, nil
 }
 
+// Unlisted checks a skill that the server does not list, and was asked for by its URI.
+func (l *Lister) Unlisted(raw json.RawMessage, uri string) (*Definition, error) {
+	d, err := l.definition(Skill, upstream.Element{Raw: raw}, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Entry.ID != uri:
+		return nil, fmt.Errorf("the server was asked for %q and answered with %q", text.Line(uri, text.MaxName), text.Line(d.Entry.ID, text.MaxName))
+	}
+	d.Entry.Unlisted = true
+	return d, nil
+}
+
 func (l *Lister) definition(kind Kind, e upstream.Element, known map[ID]*Definition) (*Definition, error) {
 	if e.Problem != nil {
 		return nil, e.Problem

@@ -16,6 +16,10 @@ type Entry struct {
 	Names       rules.Subject // what patterns see
 	Barred      error         // why nobody may ever have it, or nil
 	Quarantined error         // says that it is held back for now, or nil
+
+	// Unlisted says that it is a skill that its server does not list. It is found by its URI
+	// only.
+	Unlisted bool
 }
 
 // A Shelf has the entries of one version of a catalog: those of each server stand
@@ -24,7 +28,8 @@ type Shelf struct {
 	// Kept has what a reader made of the shelf last, to find it again.
 	Kept atomic.Value
 
-	skills  []*Entry // those that are neither barred nor held back
+	skills  []*Entry // those that are listed, and neither barred nor held back
+	skilled []string // servers that have skills, listed or not
 	entries []*Entry
 	byID    map[ID]*Entry
 	files   func() map[string][]*Entry // skills by the URIs of their files; nil is none
@@ -57,19 +62,20 @@ type ID struct {
 // Key returns what identifies e.
 func (e *Entry) Key() ID { return ID{e.Names.Server, e.Kind, e.ID} }
 
-// NewShelf returns the shelf with these entries. It is prev if prev has them. index
-// returns an index of documents, and is called with the first search.
-func NewShelf(prev *Shelf, entries []*Entry, index func([]*search.Document) *search.Index) *Shelf {
-	if len(entries) == 0 {
+// NewShelf returns the shelf with these entries. skilled are the servers that have skills,
+// listed or not. It is prev if prev has both. index returns an index of documents, and is
+// called with the first search.
+func NewShelf(prev *Shelf, entries []*Entry, skilled []string, index func([]*search.Document) *search.Index) *Shelf {
+	if len(entries)+len(skilled) == 0 {
 		return nil
 	}
-	if prev != nil && slices.Equal(prev.entries, entries) {
+	if prev != nil && slices.Equal(prev.entries, entries) && slices.Equal(prev.skilled, skilled) {
 		return prev
 	}
-	s := &Shelf{entries: entries, byID: make(map[ID]*Entry, len(entries))}
+	s := &Shelf{entries: entries, skilled: skilled, byID: make(map[ID]*Entry, len(entries))}
 	for _, e := range entries {
 		s.byID[e.Key()] = e
-		if e.Kind == Skill && e.Barred == nil && e.Quarantined == nil {
+		if e.Kind == Skill && e.Barred == nil && e.Quarantined == nil && !e.Unlisted {
 			s.skills = append(s.skills, e)
 		}
 	}

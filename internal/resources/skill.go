@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/frontmatter"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -200,7 +201,8 @@ func readFiles(root string, raw json.RawMessage) ([]File, error) {
 func checkPath(place string) error {
 	plain := place
 	for range 3 { // as often as anybody may unescape it
-		if plain == "" || plain == "." || path.Clean("/" + plain)[1:] != plain || strings.ContainsAny(plain, "\\?#\x00") {
+		whole := strings.ReplaceAll(plain, "//", "/") // a part may be empty, as behind the scheme of a URI that is part of another
+		if whole == "" || whole == "." || path.Clean("/" + whole)[1:] != whole || strings.ContainsAny(plain, "\\?#\x00") {
 			return errors.New("it is no path")
 		}
 		plain = unescape(plain)
@@ -247,4 +249,18 @@ func (f *File) Verify(r *mcp.ReadResourceResult) (data []byte, err error) {
 		return nil, ErrOtherContent
 	}
 	return data, nil
+}
+
+// Verify returns nil if r is the file of the skill with that URI, as the skill's server lists it.
+// The front matter of the skill's own SKILL.md must be the one in the list.
+func (it *Item) Verify(uri string, r *mcp.ReadResourceResult) error {
+	data, err := it.Manifest.File(uri).Verify(r)
+	if err != nil || uri != it.ID {
+		return err
+	}
+	front, _, err := frontmatter.Split(data)
+	if err != nil {
+		return err
+	}
+	return frontmatter.Same(front, it.Manifest.front)
 }

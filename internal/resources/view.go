@@ -105,6 +105,62 @@ func (v *View) ReadsFiles() bool {
 	return false
 }
 
+// Entry returns what a place has of a kind under that ID, or nil.
+func (v *View) Entry(at Place, kind Kind, id string) *Entry {
+	for _, s := range v.Shelves {
+		if s.Of == at.Of {
+			if e := s.Find(ID{at.Server, kind, id}); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// Skilled returns the servers that have skills, listed or not, and that the session may know
+// of.
+func (v *View) Skilled() (list []Place) {
+	seen := make(map[string]bool)
+	for _, s := range v.Shelves {
+		if s.Shelf == nil {
+			continue
+		}
+		for _, server := range s.skilled {
+			at := Place{s.Of, server}
+			names, there := v.Server(at)
+			if there && !seen[server] && v.Bar(names) == nil {
+				list = append(list, at)
+			}
+			seen[server] = true
+		}
+	}
+	return list
+}
+
+// MayAsk returns the servers that may be asked for a skill by its URI, of all that have
+// skills or of that one, which need not be known to have any.
+func (v *View) MayAsk(server, uri string) (list []Place) {
+	asked := &asked{uri, sync.OnceValues(func() ([]string, error) { return Forms(uri) })}
+	places := v.Skilled()
+	if server != "" {
+		places = nil
+		for _, s := range v.Shelves {
+			places = append(places, Place{s.Of, server})
+		}
+	}
+	for _, at := range places {
+		names, there := v.Server(at)
+		if !there || slices.ContainsFunc(list, func(other Place) bool { return other.Server == at.Server }) {
+			continue
+		}
+		names.Own = SkillPath(uri)
+		if v.barURI(at.Of, names, asked) == nil && (v.BarSkill == nil || v.BarSkill(names) == nil) {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
 // Verify returns an error if r was read from a place as the file of a skill, and is not what
 // the place lists of it. What skills that are held back list does not count. Of a [Skill],
 // only its own list does.
@@ -117,7 +173,7 @@ func (v *View) Verify(kind Kind, at Place, uri string, r *mcp.ReadResourceResult
 			if e.Names.Server != at.Server || e.Barred != nil || e.Quarantined != nil || kind == Skill && e.ID != uri {
 				continue
 			}
-			if _, err = e.Manifest.File(uri).Verify(r); err == nil {
+			if err = e.Verify(uri, r); err == nil {
 				return nil
 			}
 		}

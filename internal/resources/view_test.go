@@ -37,7 +37,7 @@ func skillText(name string, files, size int) string {
 }
 
 func shelf(entries ...*Entry) Owned {
-	return Owned{Shelf: NewShelf(nil, entries, func(docs []*search.Document) *search.Index { return search.NewIndex(docs, nil) })}
+	return Owned{Shelf: NewShelf(nil, entries, nil, func(docs []*search.Document) *search.Index { return search.NewIndex(docs, nil) })}
 }
 
 func everything(shelves ...Owned) *View {

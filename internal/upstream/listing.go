@@ -61,6 +61,7 @@ func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 		}
 	}
 	list.Elements, list.Instructions, list.Private, list.Changing = l.elements, c.instructions, l.private, c.changing.Load()
+	list.Skilled = c.has(Skills)
 	c.fresh.Store(int64(l.fresh))
 	return list, nil
 }
@@ -104,6 +105,7 @@ var lists = [Kinds]struct{ method, member string }{
 type List struct {
 	Elements [Kinds][]Element
 	Failed   [Kinds]error // why a list is missing, or nil; that of Tools is always nil
+	Skilled  bool         // the server has skills, listed or not
 	Private  bool         // the server says that it is for those credentials only with which it was asked for
 	Changing bool         // these are not all in the configuration
 

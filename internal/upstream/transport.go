@@ -165,6 +165,9 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	if st, ok := ctx.Value(resourceStreamKey{}).(*resourceStream); ok {
 		r = st.ask(r)
 	}
+	if q, ok := ctx.Value(skillQueryKey{}).(*skillQuery); ok {
+		r = q.ask(r)
+	}
 	r = declare(ctx, r)
 	g.unsolicited.ask()
 	defer g.unsolicited.answered()
@@ -193,6 +196,15 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 	}
 	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == lists[l.kind].method {
 		result, err := l.takePage(response.Result)
+		if err != nil {
+			return nil, err
+		}
+		c := *response
+		c.Result = result
+		return &c, nil
+	}
+	if q, ok := ctx.Value(skillQueryKey{}).(*skillQuery); ok {
+		result, err := q.take(response.Result)
 		if err != nil {
 			return nil, err
 		}

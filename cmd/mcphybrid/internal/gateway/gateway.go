@@ -155,7 +155,7 @@ func (g *gateway) newFront() *server.MCPServer {
 		r.Params.Arguments, r.Params.Name, r.Params.Task = called(r.Params.Name), anyTool, nil
 	})
 	front := server.NewMCPServer("mcphybrid", version.Of(),
-		append(g.addResources(hooks), server.WithToolCapabilities(true), server.WithLogging(), server.WithHooks(hooks))...)
+		append(g.addResources(hooks), g.addSkills(hooks), server.WithToolCapabilities(true), server.WithLogging(), server.WithHooks(hooks))...)
 	g.addNotices(front, hooks)
 	g.addSubscriptions(hooks)
 	front.AddTool(mcp.NewTool(anyTool), g.call)

@@ -9,13 +9,14 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// A Refusal is an error with a code and data. mcp-go has no way for a handler to return
-// them, so they go through it in the message, behind a mark that no one else knows, and are
-// put in their places on the way out.
+// A Refusal is an error with a code and data, or the result of a request that mcp-go does not
+// know. mcp-go has no way for a handler to return them, so they go through it in the message,
+// behind a mark that no one else knows, and are put in their places on the way out.
 type Refusal struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Data    any    `json:"data,omitempty"`
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    any             `json:"data,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"` // in place of an error
 
 	why error
 }
@@ -24,6 +25,9 @@ type Refusal struct {
 func Refuse(code int, data any, why error) error {
 	return &Refusal{Code: code, Data: data, Message: why.Error(), why: why}
 }
+
+// Answer returns the error by which mcp-go answers with a result, which is JSON.
+func Answer(result json.RawMessage) error { return &Refusal{Result: result} }
 
 // Unwrap returns what Refuse was given.
 func (r *Refusal) Unwrap() error { return r.why }
@@ -61,11 +65,16 @@ func unmarked(answer []byte) ([]byte, *Refusal) {
 		json.Unmarshal([]byte(message.Error.Message)[len(mark):], refusal) != nil {
 		return answer, nil
 	}
+	said := refusal
+	if refusal.Result != nil {
+		said = nil
+	}
 	raw, err := json.Marshal(struct {
 		JSONRPC string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
-		Error   *Refusal        `json:"error"`
-	}{message.JSONRPC, message.ID, refusal})
+		Error   *Refusal        `json:"error,omitempty"`
+		Result  json.RawMessage `json:"result,omitempty"`
+	}{message.JSONRPC, message.ID, said, refusal.Result})
 	if err != nil {
 		return answer, nil
 	}
@@ -74,6 +83,9 @@ func unmarked(answer []byte) ([]byte, *Refusal) {
 
 // status returns the HTTP status of a Refusal to a client since protocol 2026-07-28.
 func (r *Refusal) status(otherwise int) int {
+	if r.Result != nil {
+		return http.StatusOK
+	}
 	switch r.Code {
 	case mcp.INVALID_PARAMS, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.HEADER_MISMATCH:
 		return http.StatusBadRequest

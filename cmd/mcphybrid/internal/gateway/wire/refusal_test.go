@@ -32,6 +32,10 @@ func TestRefusals(t *testing.T) {
 		require.NotNil(t, found, name)
 		assert.Equal(t, fmt.Sprintf(frame, want), string(got), name)
 	}
+	answer, found := unmarked(answered(Answer(json.RawMessage(`{"skills":[{"name":"\"<a>\\n\""}]}`))))
+	require.NotNil(t, found)
+	assert.Equal(t, http.StatusOK, found.status(http.StatusBadRequest))
+	assert.JSONEq(t, `{"jsonrpc":"2.0","id":7,"result":{"skills":[{"name":"\"<a>\\n\""}]}}`, string(answer))
 	for _, other := range [][]byte{
 		answered(errors.New("ABCDEFGHIJKLMNOPQRSTUVWXYZ:{}")), answered(errors.New("x" + refusal.Error())), answered(errors.New(string(mark) + "{")),
 		fmt.Appendf(nil, `{"jsonrpc":"2.0","id":7,"result":{"message":%q}}`, mark), mark, {},
