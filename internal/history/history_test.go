@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -97,4 +98,28 @@ func TestSeries(t *testing.T) {
 	assert.IsIncreasing(t, all)
 	all[0] = 7
 	assert.Zero(t, s.All()[0], "the caller's own")
+}
+
+// A series runs until it is done: a sample at once, and then whenever one is due.
+func TestSeriesRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, done, ended := NewSeries[int](4, time.Second), make(chan struct{}), make(chan struct{})
+		n := 0
+		go func() {
+			s.Run(done, func() int { n++; return n })
+			close(ended)
+		}()
+		synctest.Wait()
+		assert.Equal(t, []int{1}, s.All())
+		time.Sleep(3*time.Second + time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, []int{1, 2, 3, 4}, s.All())
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []int{1, 3, 5, 6}, s.All(), "half as often, since there were four")
+		close(done)
+		<-ended
+		assert.Len(t, s.All(), 4, "none after the end")
+	})
 }
