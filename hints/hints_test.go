@@ -61,3 +61,11 @@ func TestHintsInJSON(t *testing.T) {
 	assert.EqualError(t, err, `mcphybrid: hints: "shape" is not a member of hints, want one of ["preconditions" "anti_patterns" "chains_with" "output_shape"]`)
 	assert.Equal(t, Hints{}, h)
 }
+
+func TestNopEnricherKnowsNothing(t *testing.T) {
+	t.Parallel()
+	h, ok, err := NopEnricher{}.LookupHints(t.Context(), nil)
+	assert.Equal(t, Hints{}, h)
+	assert.False(t, ok)
+	assert.NoError(t, err)
+}

@@ -373,3 +373,16 @@ func TestRefusedIsTheCallers(t *testing.T) {
 	b.Restore([]Claim{bad("a")})
 	assert.Equal(t, []Claim{bad("d")}, b.Refused(), "a has been returned before")
 }
+
+// A claim knows the own names of its server's tools.
+func TestOwnNames(t *testing.T) {
+	t.Parallel()
+	c := Alone("srv", "")
+	own, ok := c.Own(c.Prefix + separator + "a__b")
+	assert.True(t, ok)
+	assert.Equal(t, "a__b", own)
+	for _, name := range []string{c.Prefix + "_a", "mcp_other__a", ""} {
+		_, ok = c.Own(name)
+		assert.False(t, ok, name)
+	}
+}
