@@ -118,9 +118,13 @@ func TestSampleTools(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
 	h := ask.Hooks{
-		Elicit: func(context.Context, ask.Asker, mcp.ElicitationParams) (*mcp.ElicitationResult, error) { return nil, nil },
-		Sample: func(context.Context, ask.Asker, mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil },
-		Roots:  func(context.Context, ask.Asker) ([]mcp.Root, error) { return nil, nil },
+		Elicit: func(context.Context, ask.Asker, mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
+			return nil, nil
+		},
+		Sample: func(context.Context, ask.Asker, mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			return nil, nil
+		},
+		Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { return nil, nil },
 	}
 	for want, hooks := range map[string]ask.Hooks{
 		`{"elicitation":{"form":{},"url":{}},"tasks":{"cancel":{},"requests":{"elicitation":{"create":{}}}}}`: {Elicit: h.Elicit},
