@@ -309,7 +309,7 @@ func (p *plainIndex) term(t plainTerm, weight float64) (q plainQuery, ok bool) {
 				relatives = append(relatives, other)
 			}
 		}
-		if len(relatives) <= maxRelatives { // otherwise none are used
+		if len(relatives) <= 64 { // otherwise none are used
 			for _, other := range relatives {
 				way(other, relativeWeight)
 			}
@@ -866,7 +866,7 @@ func TestSearchManyRelatives(t *testing.T) {
 			{Description: "another"},
 		}
 		query := strings.Join(words[:250], " ")
-		for _, n := range []int{10, maxRelatives, maxRelatives + 1, maxRelatives + 2, 400} {
+		for _, n := range []int{10, 64, 65, 66, 400} {
 			docs[0].Description = strings.Join(words[:n], " ")
 			docs[1].Description = strings.Join(words[n/4:n/2], " ")
 			docs[2].Name = words[7]

@@ -57,6 +57,12 @@ func TestBoth(t *testing.T) {
 	assert.Equal(t, has, Both(has, has))
 	form := &mcp.ElicitationCapability{Form: &struct{}{}}
 	assert.Equal(t, mcp.ClientCapabilities{Elicitation: form}, Both(has, mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}))
+	rooted := has
+	rooted.Roots = &struct {
+		ListChanged bool `json:"listChanged,omitempty"`
+	}{}
+	assert.Equal(t, has, Both(rooted, has), "the caller has no roots")
+	assert.Equal(t, rooted, Both(rooted, rooted))
 	_, ok := Declared(t.Context())
 	assert.False(t, ok)
 	can, ok := Declared(Declare(t.Context(), has))

@@ -169,6 +169,15 @@ func TestPatternErrors(t *testing.T) {
 	}
 }
 
+// The patterns of a schema may have 16384 instructions together, and not one more.
+func TestPatternsAtTheirLimit(t *testing.T) {
+	full := strings.Repeat("x{1000}", 16) + strings.Repeat("x", 352)
+	for more, ok := range map[string]bool{"": true, "x": false} {
+		err := NewValidator(json.RawMessage(`{"patternProperties":{"` + full + more + `":{}}}`)).Err()
+		assert.Equal(t, ok, err == nil, "%v", err)
+	}
+}
+
 // FuzzPatternSize compares the estimate with the program that Go makes.
 func FuzzPatternSize(f *testing.F) {
 	for _, s := range []string{
