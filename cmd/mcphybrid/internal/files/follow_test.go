@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -99,4 +101,54 @@ func TestUnsharedFiles(t *testing.T) {
 		assert.Equal(t, good, CheckUnshared(file) == nil, "%v", mode)
 	}
 	assert.NoError(t, CheckUnshared(file+"x"), "it is not there yet")
+}
+
+// A file with a secret or a key has a megabyte at most, and is one.
+func TestFilesThatAreRead(t *testing.T) {
+	t.Parallel()
+	for n, ok := range map[int]bool{0: true, 1 << 20: true, 1<<20 + 1: false} {
+		file := commandtest.WriteFile(t, "cert", strings.Repeat("x", n))
+		data, err := Read(file)
+		if ok {
+			assert.NoError(t, err)
+			assert.Len(t, data, n)
+		} else {
+			assert.EqualError(t, err, file+" has more than 1048576 bytes")
+		}
+	}
+	_, err := Read(t.TempDir())
+	assert.ErrorContains(t, err, "is not a regular file")
+	_, err = Read("/no/such/file")
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Files are looked at each second, until that is stopped. One that comes and one that goes has
+// changed.
+func TestFollowAll(t *testing.T) {
+	t.Parallel()
+	file := commandtest.WriteFile(t, "secret", "one")
+	synctest.Test(t, func(t *testing.T) {
+		reads, quiet := 0, 0
+		f, g := Follow(func() error { reads++; return nil }, file), Follow(func() error { quiet++; return nil }, file+".other", file)
+		g.Quiet = true
+		book := new(strings.Builder)
+		stop := FollowAll([]*Followed{f, g}, slog.New(slog.NewTextHandler(book, nil)))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		assert.Zero(t, reads+quiet)
+		require.NoError(t, os.WriteFile(file+".other", nil, 0o600))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, []int{0, 1}, []int{reads, quiet})
+		require.NoError(t, os.Remove(file))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []int{1, 2}, []int{reads, quiet})
+		assert.Equal(t, 1, strings.Count(book.String(), "a changed file is used"), "one of them is quiet")
+		stop()
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		time.Sleep(5 * time.Second)
+		assert.Equal(t, 1, reads)
+	})
+	FollowAll(nil, nil)()
 }
