@@ -68,6 +68,13 @@ func (s *noted) Sums(ctx context.Context, scope string) (map[string]string, erro
 	return s.MemoryStore.Sums(ctx, scope)
 }
 
+func (s *noted) Get(ctx context.Context, scope string, ids []string) ([]vector.Record, error) {
+	if err := s.note("get"); err != nil {
+		return nil, err
+	}
+	return s.MemoryStore.Get(ctx, scope, ids)
+}
+
 func (s *noted) Drop(ctx context.Context, scope string) error {
 	if err := s.note("drop"); err != nil {
 		return err
@@ -381,6 +388,23 @@ func TestTextsWaitForTheirBudget(t *testing.T) {
 		assert.Len(t, d.ids(), 30)
 		assert.True(t, d.InStep())
 	})
+}
+
+// Of two reasons to go on, the earlier one counts: a record that is due, and a budget.
+func TestTheEarlierReasonToGoOn(t *testing.T) {
+	for _, test := range []struct {
+		grace, after time.Duration
+		gone         bool
+		ids          int
+	}{{30 * time.Minute, 40 * time.Minute, true, 23}, {2 * time.Hour, 70 * time.Minute, false, 25}, {2 * time.Hour, 50 * time.Minute, false, 24}} {
+		at(t, func(o *Options) { o.Budget, o.Grace = 24, test.grace }, func(d *desk) {
+			d.listed = map[string][]string{"s": {}}
+			d.set(0, "gone")
+			d.set(test.after, many(24)...)
+			assert.Equal(t, !test.gone, slices.Contains(d.ids(), "id gone"), test)
+			assert.Len(t, d.ids(), test.ids, test)
+		})
+	}
 }
 
 // Four guests embed at once, and the others wait for their turns. The host waits for none.

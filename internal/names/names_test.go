@@ -386,3 +386,26 @@ func TestOwnNames(t *testing.T) {
 		assert.False(t, ok, name)
 	}
 }
+
+// Servers of one book are told apart, whatever stands below it.
+func TestConflictsWithinABookAbove(t *testing.T) {
+	t.Parallel()
+	for _, below := range []string{"", "other"} {
+		under := NewBook(10)
+		if below != "" {
+			_, _, err := under.Claim(below, "")
+			require.NoError(t, err)
+		}
+		above := under.Above()
+		one, first, err := above.Claim("a-b", "")
+		require.NoError(t, err)
+		assert.Empty(t, first)
+		two, first, err := above.Claim("a_b", "")
+		require.NoError(t, err)
+		assert.Equal(t, "a-b", first)
+		assert.NotEqual(t, one.Prefix, two.Prefix)
+	}
+	b := NewBook(10).Above()
+	b.Restore([]Claim{Alone("a-b", ""), Alone("a_b", "")})
+	assert.Equal(t, []Claim{Alone("a_b", "")}, b.Refused())
+}

@@ -226,6 +226,42 @@ func TestFoldedName(t *testing.T) {
 	assert.Equal(t, 2000*2/(5+2), shared)
 }
 
+// Own names share the letters that stay in order, by the longer of them; what is below three
+// quarters, or the floor, counts nothing.
+func TestSharedLetters(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	word := func() string {
+		b := make([]byte, 1+random.IntN(9))
+		for i := range b {
+			b[i] = "abc"[random.IntN(3)]
+		}
+		return string(b)
+	}
+	seen := make(map[bool]int)
+	for range 20_000 {
+		a, b, floor := word(), word(), 700+random.IntN(301)
+		if random.IntN(2) == 0 { // alike
+			b = a + word()[:1]
+		}
+		var own, other foldedName
+		own.fold(a)
+		other.fold(b)
+		longer := max(len(a), len(b))
+		want := 1000 - 1000*plainDistance(a, b)/longer
+		if want < max(floor, 750) {
+			want = 0
+		}
+		got := own.sharedLetters(&other, floor)
+		if got < max(floor, 750) { // what is a little below may come out too
+			got = 0
+		}
+		require.Equal(t, want, got, "%s %s %d", a, b, floor)
+		seen[want > 0]++
+	}
+	assert.Greater(t, seen[true], 1000)
+	assert.Greater(t, seen[false], 1000)
+}
+
 func TestNearestBounded(t *testing.T) {
 	for _, s := range []string{"create_issue_", "a_", "A", "aB", "\xff", "_", "é"} {
 		long := strings.Repeat(s, 1<<20/len(s))

@@ -21,6 +21,7 @@ func TestForms(t *testing.T) {
 		"file:///%65tc": "file:///etc", "FILE:///etc": "file:///etc", "file:////etc//x": "file:///etc/x", "file:///a/../etc/": "file:///etc/",
 		"mem://Host/x": "mem://host/x", "a:../b/../c": "a:../c a://c", "a://b/../c": "a://b/c a://c", "web://h?a": "web://h",
 		"file:///a/%2e%2e/etc": "file:///a/../etc file:///etc", `file:///a\..\etc`: "file:///a/../etc file:///etc",
+		"a:../../b": "a://b", "a:x/../../b": "a:../b a://b", "mem://h//": "mem://h/", "file:////": "file:///",
 		"file:///a%2fb/../x": "file:///a/b/../x file:///x file:///a/x", "%61/../b": "a/../b b",
 		"file:/etc": "file:///etc", "file:etc": "file:///etc", "file://Host/etc": "file://host/etc file:///etc",
 		"https://ada:x@H.:443/x": "https://ada:x@h.:443/x https://h/x", "https://h:00443": "https://h", "http://h:0443": "http://h:443", "http:////h/x": "http:///h/x http://h/x", "mem://ada@h:80/x": "",

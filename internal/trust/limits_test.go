@@ -3,6 +3,7 @@ package trust
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -112,4 +113,43 @@ func TestToolsShareNoFormer(t *testing.T) {
 	assert.Equal(t, []string{"f", "x"}, one.Former)
 	assert.Equal(t, []string{"f", "y"}, other.Former)
 	assert.Equal(t, []string{"f"}, was.Former)
+}
+
+// A store is loaded once, and again after an error.
+func TestLoadedOnce(t *testing.T) {
+	t.Parallel()
+	doc := &counting{err: errors.New("no disk")}
+	m := fresh(Never, 10, doc)
+	assert.ErrorContains(t, m.Load(), "loading the known tools: no disk")
+	doc.err = nil
+	for range 3 {
+		assert.NoError(t, m.Load())
+	}
+	assert.Equal(t, 2, doc.loads)
+	_, err := m.Refresh()
+	assert.NoError(t, err)
+	assert.Equal(t, 3, doc.loads)
+	assert.NoError(t, fresh(Never, 10, nil).Load(), "there is no store")
+}
+
+// counting is a store that counts how often it is loaded.
+type counting struct {
+	memory
+	err   error
+	loads int
+}
+
+func (c *counting) Load() ([]byte, error) {
+	c.loads++
+	return nil, c.err
+}
+
+// What was said of a server that is gone is over; its tools stay known.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	m := fresh(Never, 10, nil)
+	m.Judge("s", []*Definition{define("a", "1")})
+	m.Left("s")
+	m.Left("never was")
+	assert.Equal(t, Changed, m.Judge("s", []*Definition{define("a", "2")})[0].Finding)
 }
