@@ -52,7 +52,12 @@ func TestTemplateIsBounded(t *testing.T) {
 	})
 	tmpl, err := parseTemplate("{+a}")
 	require.NoError(t, err)
-	assert.False(t, tmpl.matches(strings.Repeat("a", MaxURI+1)))
+	assert.True(t, tmpl.matches(strings.Repeat("a", 4<<10)))
+	assert.False(t, tmpl.matches(strings.Repeat("a", 4<<10+1)))
+	for n, ok := range map[int]bool{16: true, 17: false} {
+		_, err := parseTemplate(strings.Repeat("{a}", n))
+		assert.Equal(t, ok, err == nil, n)
+	}
 }
 
 func TestLinks(t *testing.T) {
