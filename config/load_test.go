@@ -130,12 +130,12 @@ func TestFilesThatAreRefused(t *testing.T) {
 		assert.ErrorContains(t, err, test.want, test.data)
 	}
 	var many strings.Builder
-	for i := range maxServers + 1 {
+	for i := range 1000 + 1 {
 		fmt.Fprintf(&many, `"%d": {}, `, i)
 	}
 	_, err := parse([]byte(`{"mcpServers": {`+many.String()+`}}`), source{env: environment()})
 	assert.EqualError(t, err, `"mcpServers": more than 1000 servers`)
-	_, err = parse([]byte(strings.Repeat(" ", maxTOML+1)), source{Options: Options{Dialect: "codex"}})
+	_, err = parse([]byte(strings.Repeat(" ", 256<<10+1)), source{Options: Options{Dialect: "codex"}})
 	assert.EqualError(t, err, "larger than 262144 bytes")
 }
 
@@ -270,12 +270,12 @@ func TestNotes(t *testing.T) {
 	}, notes)
 
 	var many strings.Builder
-	for i := range maxNotes + 5 {
+	for i := range 100 + 5 {
 		fmt.Fprintf(&many, `, "x%d": 1`, i)
 	}
 	_, notes = one(t, source{}, `"command": "run"`+many.String()+`, "`+strings.Repeat("x", 10_000)+`": 1`)
-	require.Len(t, notes, maxNotes+1)
-	assert.Equal(t, "there are 6 more notes", notes[maxNotes])
+	require.Len(t, notes, 100+1)
+	assert.Equal(t, "there are 6 more notes", notes[100])
 	_, notes = one(t, source{}, `"command": "run", "`+strings.Repeat("x", 10_000)+`": 1`)
 	assert.LessOrEqual(t, len(notes[0]), 2010)
 }
@@ -327,7 +327,7 @@ func TestReferences(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(data), 0o600))
 	}
 	write("token", " ${A} \n")
-	write("large", strings.Repeat("x", maxSideBytes+1))
+	write("large", strings.Repeat("x", 1<<20+1))
 	o := source{path: filepath.Join(folder, "x.json"), Options: Options{Workspace: "/home/me/space"}, env: environment("A=1", "EMPTY=", "B=$A")}
 	tests := []struct {
 		dialect, text, want, err string
@@ -585,8 +585,8 @@ func TestKeysAreDocumented(t *testing.T) {
 		assert.True(t, documented[name], "no page has `%s`", name)
 	}
 	for _, limit := range []string{
-		fmt.Sprintf("%d MiB", maxBytes>>20), fmt.Sprintf("%d KiB", maxTOML>>10), fmt.Sprintf("%d MiB each", maxSideBytes>>20), fmt.Sprintf("%d servers", maxServers),
-		fmt.Sprintf("%d entries", maxSwitches), fmt.Sprintf("%d million", maxSearch/1_000_000), fmt.Sprintf("%d notes", maxNotes),
+		fmt.Sprintf("%d MiB", 4<<20>>20), fmt.Sprintf("%d KiB", 256<<10>>10), fmt.Sprintf("%d MiB each", 1<<20>>20), fmt.Sprintf("%d servers", 1000),
+		fmt.Sprintf("%d entries", 1000), fmt.Sprintf("%d million", 50_000_000/1_000_000), fmt.Sprintf("%d notes", 100),
 	} {
 		assert.Contains(t, page, limit)
 	}
@@ -605,13 +605,13 @@ func TestListsTooLongForTheServers(t *testing.T) {
 		}
 		b.WriteString(`}, "disallowedTools": [`)
 		for range entries {
-			fmt.Fprintf(&b, "%q, ", strings.Repeat("x", maxSwitches))
+			fmt.Fprintf(&b, "%q, ", strings.Repeat("x", 1000))
 		}
 		_, err := parse([]byte(b.String()+"]}"), source{env: environment()})
 		return err
 	}
 	const servers = 100
-	most := maxSearch / (servers * (4 + 16)) / (maxSwitches + 16)
+	most := 50_000_000 / (servers * (4 + 16)) / (1000 + 16)
 	assert.NoError(t, load(servers, most))
 	assert.EqualError(t, load(servers, most+1), fmt.Sprintf(`lists of tools with %d entries are too long for %d servers: write "disabledTools" into the servers`, most+1, servers))
 	assert.NoError(t, load(servers/2, most+1))

@@ -59,9 +59,9 @@ func TestBarsOfScores(t *testing.T) {
 	newParts([]search.ScorePart{part(2)}, most)
 	assert.Equal(t, []float64{25, 100, 100, 0}, []float64{p.Width(part(1)), p.Width(part(4)), p.Width(part(5)), p.Width(part(-1))})
 	assert.Zero(t, newParts(nil, new(float64)).Width(part(0)))
-	for n, more := range map[int]int{maxParts: 0, maxParts + 1: 1} {
+	for n, more := range map[int]int{60: 0, 60 + 1: 1} {
 		p = newParts(make([]search.ScorePart, n), new(float64))
-		assert.Len(t, p.Parts, maxParts)
+		assert.Len(t, p.Parts, 60)
 		assert.Equal(t, more, p.MoreParts)
 	}
 }

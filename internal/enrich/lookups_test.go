@@ -209,19 +209,19 @@ func TestHangingLookupsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		o := own(t, 3*MaxInside, func(context.Context, tool) (string, error) {
+		o := own(t, 3*64, func(context.Context, tool) (string, error) {
 			<-release // whatever its context says
 			return "late", nil
 		})
 		o.Changed()
 		pass(time.Hour)
-		assert.Len(t, o.looked, MaxInside)
+		assert.Len(t, o.looked, 64)
 		close(release)
 		pass(time.Minute)
-		assert.Len(t, o.looked, 3*MaxInside)
-		assert.Len(t, o.shapes(), 2*MaxInside, "those that timed out have none until a refresh")
+		assert.Len(t, o.looked, 3*64)
+		assert.Len(t, o.shapes(), 2*64, "those that timed out have none until a refresh")
 		require.NoError(t, o.Refresh(t.Context()))
-		assert.Len(t, o.shapes(), 3*MaxInside)
+		assert.Len(t, o.shapes(), 3*64)
 	})
 }
 

@@ -20,7 +20,7 @@ func TestLiving(t *testing.T) {
 	begun := time.Now()
 	first, second := &thing{"first"}, &thing{"second"}
 	l.Add(weak.Make(first).Value)
-	for range 10 * minPrune {
+	for range 10 * 64 {
 		l.Add(weak.Make(&thing{"gone"}).Value)
 	}
 	l.Add(weak.Make(second).Value)
@@ -30,13 +30,13 @@ func TestLiving(t *testing.T) {
 	left := l.Newest()
 	if assert.Len(t, left, 2) {
 		assert.Same(t, second, left[0].Value)
-		assert.Equal(t, 10*minPrune+2, left[0].Number)
+		assert.Equal(t, 10*64+2, left[0].Number)
 		assert.Same(t, first, left[1].Value)
 		assert.Equal(t, 1, left[1].Number)
 		assert.False(t, left[1].Began.Before(begun))
 		assert.False(t, left[0].Began.Before(left[1].Began))
 	}
-	for len(l.list) < max(l.prune, minPrune) {
+	for len(l.list) < max(l.prune, 64) {
 		l.Add(weak.Make(&thing{"fills it"}).Value)
 	}
 	for range 3 {

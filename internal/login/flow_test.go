@@ -160,7 +160,7 @@ func TestFollows(t *testing.T) {
 // Lists of scopes are joined up to the limit of a challenge; beyond it the newer ones stay.
 func TestJoinedScopes(t *testing.T) {
 	t.Parallel()
-	older := []string{strings.Repeat("o", maxChallenge-4)}
+	older := []string{strings.Repeat("o", 4<<10-4)}
 	assert.Equal(t, []string{older[0], "new"}, joined(older, []string{"new"}))
 	assert.Equal(t, []string{"newer"}, joined(older, []string{"newer"}))
 	assert.Equal(t, []string{"a", "b", "c"}, joined([]string{"a", "b"}, []string{"b", "c"}))

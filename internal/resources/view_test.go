@@ -170,11 +170,11 @@ func TestLimitsOfItems(t *testing.T) {
 		most int
 		raw  func(n int) string
 	}{
-		"a uri":            {Resource, MaxURI, func(n int) string { return fmt.Sprintf(`{"uri":%q,"name":"a"}`, place(n)) }},
-		"a template":       {Template, maxTemplate, func(n int) string { return fmt.Sprintf(`{"uriTemplate":%q,"name":"a"}`, place(n)) }},
-		"files of a skill": {Skill, maxSkillFiles, func(n int) string { return skillText("b", n-1, 1) }},
-		"bytes of a skill": {Skill, maxSkillBytes, func(n int) string { return skillText("b", 1, n-1) }},
-		"bytes of SKILL.md": {Skill, MaxSkillText, func(n int) string {
+		"a uri":            {Resource, 4 << 10, func(n int) string { return fmt.Sprintf(`{"uri":%q,"name":"a"}`, place(n)) }},
+		"a template":       {Template, 1 << 10, func(n int) string { return fmt.Sprintf(`{"uriTemplate":%q,"name":"a"}`, place(n)) }},
+		"files of a skill": {Skill, 512, func(n int) string { return skillText("b", n-1, 1) }},
+		"bytes of a skill": {Skill, 16 << 20, func(n int) string { return skillText("b", 1, n-1) }},
+		"bytes of SKILL.md": {Skill, 1 << 20, func(n int) string {
 			return strings.Replace(skillText("b", 0, 1), `"size":1`, fmt.Sprintf(`"size":%d`, n), 1)
 		}},
 		"bytes": {Resource, 1 << 20, func(n int) string {
@@ -211,11 +211,11 @@ func TestFormsAtTheirLimit(t *testing.T) {
 	require.NoError(t, err)
 	forms, err := Forms("mem://h/" + strings.Repeat("%2525", 3))
 	require.NoError(t, err)
-	most := (maxFormBytes - least) / len(forms)
+	most := (64<<10 - least) / len(forms)
 	bytes, err := total(most)
 	assert.NoError(t, err)
-	assert.LessOrEqual(t, bytes, maxFormBytes)
-	assert.Greater(t, bytes, maxFormBytes-len(forms))
+	assert.LessOrEqual(t, bytes, 64<<10)
+	assert.Greater(t, bytes, 64<<10-len(forms))
 	_, err = total(most + 1)
 	assert.ErrorContains(t, err, "more than the limit of 64 or of 65536 bytes together")
 }

@@ -198,7 +198,7 @@ func TestTextsOfOtherClocks(t *testing.T) {
 		for ago, puts := range map[time.Duration]int{0: 0, again - 1: 0, again: 1, 1 - again: 0, -again: 1, -24 * again: 1} {
 			s := new(memory)
 			last := time.Now().Add(-ago)
-			key, _ := partsOf(s, new(bytes.Buffer)).keepText("", last, &text, maxText)
+			key, _ := partsOf(s, new(bytes.Buffer)).keepText("", last, &text, 4<<20)
 			assert.Equal(t, store.KeyOf([]byte(text)), key)
 			assert.Equal(t, puts, s.puts, ago)
 		}

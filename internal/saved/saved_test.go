@@ -81,7 +81,7 @@ func TestLimit(t *testing.T) {
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	s := new(State)
-	for range maxEntries + 1 {
+	for range 1<<16 + 1 {
 		s.Shown = append(s.Shown, Item{Kind: "x"})
 	}
 	_, err := Parse([]byte(text.JSON(struct {
@@ -92,12 +92,12 @@ func TestEntries(t *testing.T) {
 	full, err := Parse([]byte(text.JSON(struct {
 		Version int    `json:"version"`
 		Shown   []Item `json:"shown"`
-	}{version, s.Shown[:maxEntries]})), 1<<30)
+	}{version, s.Shown[:1<<16]})), 1<<30)
 	require.NoError(t, err)
-	assert.Len(t, full.Shown, maxEntries)
+	assert.Len(t, full.Shown, 1<<16)
 	got, err := Parse(s.JSON(1<<30, nil), 1<<30)
 	require.NoError(t, err)
-	assert.Len(t, got.Shown, maxEntries/2)
+	assert.Len(t, got.Shown, 1<<16/2)
 }
 
 func TestParseNamesTheMistake(t *testing.T) {

@@ -43,7 +43,7 @@ func TestAcceptAtTheLimit(t *testing.T) {
 // Whatever a store has of what was known before, the newest of it are kept, up to a limit.
 func TestFormerIsBoundedWhenRead(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]int{0: 0, 1: 1, maxFormer - 1: maxFormer - 1, maxFormer: maxFormer, maxFormer + 1: maxFormer, 10 * maxFormer: maxFormer} {
+	for n, want := range map[int]int{0: 0, 1: 1, 8 - 1: 8 - 1, 8: 8, 8 + 1: 8, 10 * 8: 8} {
 		var former []string
 		for i := range n {
 			former = append(former, fmt.Sprint("f", i))
@@ -107,7 +107,7 @@ func TestSaveGoesOn(t *testing.T) {
 // writes.
 func TestToolsShareNoFormer(t *testing.T) {
 	t.Parallel()
-	was := tool{Sum: "1", Hash: "h", Former: append(make([]string, 0, maxFormer), "f")}
+	was := tool{Sum: "1", Hash: "h", Former: append(make([]string, 0, 8), "f")}
 	one := was.replacing(&tool{Sum: "2", Hash: "x"})
 	other := was.replacing(&tool{Sum: "3", Hash: "y"})
 	assert.Equal(t, []string{"f", "x"}, one.Former)
@@ -152,4 +152,21 @@ func TestLeft(t *testing.T) {
 	m.Left("s")
 	m.Left("never was")
 	assert.Equal(t, Changed, m.Judge("s", []*Definition{define("a", "2")})[0].Finding)
+}
+
+// Who does not wait for new tools marks none of others' as one that came late: those who wait,
+// and share the store, would hold it back.
+func TestOnlyWhoWaitsMarksLateTools(t *testing.T) {
+	t.Parallel()
+	for caution, want := range map[Caution]bool{Never: false, Suspect: false, Always: true} {
+		doc := new(memory)
+		first, other := fresh(caution, 10, doc), fresh(Never, 10, doc)
+		first.Judge("s", []*Definition{define("a", "1")})
+		other.Judge("s", []*Definition{define("a", "1"), define("b", "1")})
+		_, err := other.Save()
+		require.NoError(t, err)
+		_, err = first.Refresh()
+		require.NoError(t, err)
+		assert.Equal(t, want, first.servers["s"].tools["b"].Late, caution)
+	}
 }

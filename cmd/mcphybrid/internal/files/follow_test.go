@@ -87,7 +87,7 @@ func TestModesOfSecrets(t *testing.T) {
 	_, err := ReadSecret(t.TempDir())
 	assert.ErrorContains(t, err, "not a regular file")
 	require.NoError(t, os.Chmod(file, 0o600))
-	require.NoError(t, os.Truncate(file, maxFile+1))
+	require.NoError(t, os.Truncate(file, 1<<20+1))
 	_, err = ReadSecret(file)
 	assert.ErrorContains(t, err, "more than")
 }
