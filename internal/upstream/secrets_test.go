@@ -165,3 +165,16 @@ func TestHiddenEscapes(t *testing.T) {
 	assert.True(t, s.in("quite%2fsecret:value/x"))
 	assert.False(t, s.in("quite%2fopen:value/x"))
 }
+
+// A query without a name is a secret as a whole, and each value of one with names, as it is
+// written and as it is meant.
+func TestSecretsInQueries(t *testing.T) {
+	t.Parallel()
+	for query, secret := range map[string]string{
+		"a-long-token": "a-long-token", "x=1&another-token": "another-token", "key=abcd": "abcd", "page=12345678": "12345678",   "q=a%2Fb%2Fc%2Fd1": "a/b/c/d1", "q=a%2Fb%2Fc%2Fe": "a%2Fb%2Fc%2Fe",
+	} {
+		assert.True(t, newSecrets(&config.Server{URL: "https://h/mcp?" + query}, nil).in("it is "+secret+"."), query)
+	}
+	s := newSecrets(&config.Server{URL: "https://h/mcp?page=2&key=abc"}, nil)
+	assert.False(t, s.in("page 2 of key abc"), "too short to be one")
+}
