@@ -58,7 +58,8 @@ func TestHeadersGoToTheServerAlone(t *testing.T) {
 // The headers of sources replace those before them; each is hidden, and belongs to its source.
 func TestHeadersOfSources(t *testing.T) {
 	t.Parallel()
-	own := http.Header{"x-key": {"source-key-1"}, "Fixed": {"replaced-1"}}
+	name := "x-key" // as a host may write it
+	own := http.Header{name: {"source-key-1"}, "Fixed": {"replaced-1"}}
 	a := authorized("https://h/mcp", func(_ context.Context, given http.Header, _ *Refusal) (http.Header, error) {
 		assert.Equal(t, "value", given.Get("Fixed"))
 		return own, nil
@@ -72,7 +73,7 @@ func TestHeadersOfSources(t *testing.T) {
 	assert.True(t, a.changing.Load())
 	assert.True(t, a.secrets.in("source-key-1"))
 	got.Header["X-Key"][0] = "changed"
-	assert.Equal(t, "source-key-1", own["x-key"][0])
+	assert.Equal(t, "source-key-1", own[name][0])
 
 	many := make(http.Header)
 	for i := range 65 {
