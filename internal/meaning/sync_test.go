@@ -210,6 +210,20 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 }
 
+// An embedder that does not know its dimensions embeds nothing, and that is told.
+func TestEmbedderThatPanics(t *testing.T) {
+	at(t, func(o *Options) { o.Embedder = panicking{} }, func(d *desk) {
+		d.set(0, "a")
+		assert.ErrorContains(t, d.Reached().Err, "the embedder: panic: no model")
+		assert.Empty(t, d.ids())
+		assert.False(t, d.InStep())
+	})
+}
+
+type panicking struct{ lengths }
+
+func (panicking) Dimensions() int { panic("no model") }
+
 // What a server no longer lists is deleted after the grace; what was not asked for stays.
 func TestWhatIsGoneIsDeletedLate(t *testing.T) {
 	at(t, nil, func(d *desk) {
@@ -378,6 +392,8 @@ func TestTextsWaitForTheirBudget(t *testing.T) {
 		assert.Len(t, d.ids(), 24)
 		assert.EqualError(t, d.Reached().Err, `server "s" has used up its budget of 24 texts a day`)
 		assert.False(t, d.Idle())
+		d.set(0, many(31)...)
+		assert.EqualError(t, d.Reached().Err, `server "s" has used up its budget of 24 texts a day`, "also if none can be embedded")
 	})
 	at(t, func(o *Options) { o.Budget = 24 }, func(d *desk) {
 		d.set(6*time.Hour-time.Minute, many(30)...)
