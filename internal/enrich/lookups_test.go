@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -270,13 +271,12 @@ func TestKnown(t *testing.T) {
 func TestRefreshIsPublishedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n, slow := 0, time.Duration(0)
+		var n, slow atomic.Int64
 		o := own(t, 2, func(_ context.Context, which tool) (string, error) {
 			if which == 2 {
-				time.Sleep(slow)
+				time.Sleep(time.Duration(slow.Load()))
 			}
-			n++
-			return fmt.Sprint(n), nil
+			return fmt.Sprint(n.Add(1)), nil
 		})
 		o.Changed()
 		require.NoError(t, o.Refresh(t.Context()))
@@ -286,11 +286,11 @@ func TestRefreshIsPublishedAtOnce(t *testing.T) {
 
 		// One that is half done waits for what is left, or for its turn to be published.
 		published := o.published
-		slow = 100 * time.Millisecond
+		slow.Store(int64(100 * time.Millisecond))
 		require.NoError(t, o.Refresh(t.Context()))
 		assert.Equal(t, published+1, o.published)
-		assert.Equal(t, slow, time.Since(begun))
-		slow = 900 * time.Millisecond
+		assert.Equal(t, 100*time.Millisecond, time.Since(begun))
+		slow.Store(int64(900 * time.Millisecond))
 		require.NoError(t, o.Refresh(t.Context()))
 		assert.Equal(t, published+3, o.published, "half of it after half a second")
 	})

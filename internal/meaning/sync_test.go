@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,13 +22,17 @@ import (
 // picky is an embedder that notes its batches and when they came.
 type picky struct {
 	lengths
-	fails   func(texts []string) error
+	fails func(texts []string) error
+
+	mu      sync.Mutex
 	batches []int
 	at      []time.Time
 }
 
 func (e *picky) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	e.mu.Lock()
 	e.batches, e.at = append(e.batches, len(texts)), append(e.at, time.Now())
+	e.mu.Unlock()
 	if e.fails != nil {
 		if err := e.fails(texts); err != nil {
 			return nil, err
@@ -426,13 +432,13 @@ func TestTheEarlierReasonToGoOn(t *testing.T) {
 // Four guests embed at once, and the others wait for their turns. The host waits for none.
 func TestGuestsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inside, most, release := 0, 0, make(chan struct{})
+		var inside, most atomic.Int64
+		release := make(chan struct{})
 		e := new(picky)
 		e.fails = func([]string) error {
-			inside++
-			most = max(most, inside)
+			most.Store(max(most.Load(), inside.Add(1)))
 			<-release
-			inside--
+			inside.Add(-1)
 			return nil
 		}
 		keep := func(host *Keeper) *Keeper {
@@ -451,17 +457,17 @@ func TestGuestsTakeTurns(t *testing.T) {
 			start(t.Context(), guests[len(guests)-1])
 			synctest.Wait()
 		}
-		assert.Equal(t, 4, inside)
+		assert.EqualValues(t, 4, inside.Load())
 		ctx, stop := context.WithCancel(t.Context())
 		start(ctx, keep(host))
 		start(t.Context(), host)
 		synctest.Wait()
-		assert.Equal(t, 5, inside, "the host is no guest")
+		assert.EqualValues(t, 5, inside.Load(), "the host is no guest")
 		stop() // one that waits ends with its context
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
-		assert.Equal(t, 5, most)
+		assert.EqualValues(t, 5, most.Load())
 		for _, k := range append(guests, host) {
 			assert.True(t, k.InStep())
 		}

@@ -242,7 +242,7 @@ func TestHelperPrintsHeaders(t *testing.T) {
 // of scopes.
 func TestHelperRunsAgain(t *testing.T) {
 	t.Parallel()
-	h := shellHelper(t, `echo '{"N":"'$(date +%s%N)'"}'`)
+	h := shellHelper(t, `echo '{"N":"'$$'"}'`)
 	ask := func(refused *Refusal) string {
 		got, err := h.headers(t.Context(), nil, refused)
 		require.NoError(t, err)

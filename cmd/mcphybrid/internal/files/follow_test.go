@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,27 +129,27 @@ func TestFollowAll(t *testing.T) {
 	t.Parallel()
 	file := commandtest.WriteFile(t, "secret", "one")
 	synctest.Test(t, func(t *testing.T) {
-		reads, quiet := 0, 0
-		f, g := Follow(func() error { reads++; return nil }, file), Follow(func() error { quiet++; return nil }, file+".other", file)
+		var reads, quiet atomic.Int32
+		f, g := Follow(func() error { reads.Add(1); return nil }, file), Follow(func() error { quiet.Add(1); return nil }, file+".other", file)
 		g.Quiet = true
-		book := new(strings.Builder)
+		book := new(mcptest.Log)
 		stop := FollowAll([]*Followed{f, g}, slog.New(slog.NewTextHandler(book, nil)))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		assert.Zero(t, reads+quiet)
+		assert.Zero(t, reads.Load()+quiet.Load())
 		require.NoError(t, os.WriteFile(file+".other", nil, 0o600))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Equal(t, []int{0, 1}, []int{reads, quiet})
+		assert.Equal(t, []int32{0, 1}, []int32{reads.Load(), quiet.Load()})
 		require.NoError(t, os.Remove(file))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, []int{1, 2}, []int{reads, quiet})
+		assert.Equal(t, []int32{1, 2}, []int32{reads.Load(), quiet.Load()})
 		assert.Equal(t, 1, strings.Count(book.String(), "a changed file is used"), "one of them is quiet")
 		stop()
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 		time.Sleep(5 * time.Second)
-		assert.Equal(t, 1, reads)
+		assert.EqualValues(t, 1, reads.Load())
 	})
 	FollowAll(nil, nil)()
 }
