@@ -189,3 +189,17 @@ func TestUnquoteResults(t *testing.T) {
 	assert.Equal(t, []Result{{ID: "1", Text: "fine"}, {ID: "2", Text: "not so", IsError: true}}, turns[0].Results)
 	assert.ErrorContains(t, unquote([]Turn{{Results: []Result{{ID: "3", Text: "fine"}}}}), `the result of "3": `)
 }
+
+// An item that is wrong is named by its place, from 1.
+func TestItemsByTheirPlaces(t *testing.T) {
+	t.Parallel()
+	for item, want := range map[string]string{
+		`{"role":"developer","content":""}`:                         "item 2 of the developer wants a text and nothing else",
+		`{"type":"message","role":"system","content":""}`:           "item 2 of the system wants a text and nothing else",
+		`{"type":"additional_tools","role":"developer","tools":[]}`: "item 2 adds no tools",
+	} {
+		code, got := post(Model(always), Responses, behind(firsts[Responses], item))
+		assert.NotEqual(t, http.StatusOK, code, item)
+		assert.Contains(t, got, want)
+	}
+}

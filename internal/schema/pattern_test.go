@@ -210,3 +210,19 @@ func FuzzPatternSize(f *testing.F) {
 		assert.GreaterOrEqual(t, size.runes, int64(runes))
 	})
 }
+
+// Matching costs as many steps as the pattern is large and the text is long, and a schema as
+// much memory as it has objects and as their paths are long.
+func TestCostsOfAMatchAndAnObject(t *testing.T) {
+	t.Parallel()
+	m := &meter{left: 1000}
+	m.match(&pattern{size: 32}, strings.Repeat("x", 34))
+	assert.EqualValues(t, 1000-1-68, m.left)
+	m.match(nil, "x")
+	assert.EqualValues(t, 1000-1-68, m.left)
+	g := &gauge{left: 1000}
+	g.object(5)
+	g.object(7)
+	assert.EqualValues(t, 1612, g.kept)
+	assert.EqualValues(t, 1000-2*(perObject-1), g.left)
+}
