@@ -520,7 +520,7 @@ func TestShapeOfTheFile(t *testing.T) {
 		{"no name in a list", `{"mcpServers": [{"name": "a", "command": "x"}, {"command": "y"}]}`, `"mcpServers": number 2 of the list is no object with a "name"`},
 		{"a number in a list", `{"mcpServers": [{"name": 7}]}`, `number 1 of the list is no object with a "name"`},
 		{"mcpServers is a string", `{"mcpServers": "a"}`, `"mcpServers": is not a JSON object`},
-		{"too large", strings.Repeat(" ", maxBytes-1) + "{}", "larger than 4194304 bytes"},
+		{"too large", strings.Repeat(" ", 4<<20-1) + "{}", "larger than 4194304 bytes"},
 		{"nested too deep", strings.Repeat("[", 20_000), "exceeded max depth"},
 	}
 	for _, test := range tests {
@@ -564,7 +564,7 @@ func TestLoad(t *testing.T) {
 	require.NotNil(t, cfg)
 	assert.Empty(t, cfg.Servers)
 
-	path = write("large.json", `{"mcpServers": {"a": {"command": "run"}}}`+strings.Repeat(" ", maxBytes))
+	path = write("large.json", `{"mcpServers": {"a": {"command": "run"}}}`+strings.Repeat(" ", 4<<20))
 	cfg, err = Load(path, nil)
 	require.EqualError(t, err, "mcphybrid: "+path+": larger than 4194304 bytes")
 	require.NotNil(t, cfg)
@@ -623,7 +623,7 @@ func FuzzFile(f *testing.F) {
 func membersOfServers(data []byte) []string {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var file map[string]json.RawMessage
-	if len(data) > maxBytes || json.Unmarshal(data, &file) != nil || len(file) > 1 {
+	if len(data) > 4<<20 || json.Unmarshal(data, &file) != nil || len(file) > 1 {
 		return nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(file["mcpServers"]))

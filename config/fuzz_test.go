@@ -82,7 +82,7 @@ func checkFile(t *testing.T, data []byte, o source) (started int) {
 		require.Empty(t, file.servers)
 		return 0
 	}
-	require.LessOrEqual(t, len(file.notes), maxNotes+1)
+	require.LessOrEqual(t, len(file.notes), 100+1)
 	written, off, top := serversOf(t, data, &o, file.dialect)
 	seen := make(map[string]bool)
 	for _, s := range file.servers {

@@ -130,12 +130,12 @@ func TestFilesThatAreRefused(t *testing.T) {
 		assert.ErrorContains(t, err, test.want, test.data)
 	}
 	var many strings.Builder
-	for i := range maxServers + 1 {
+	for i := range 1000 + 1 {
 		fmt.Fprintf(&many, `"%d": {}, `, i)
 	}
 	_, err := parse([]byte(`{"mcpServers": {`+many.String()+`}}`), source{env: environment()})
 	assert.EqualError(t, err, `"mcpServers": more than 1000 servers`)
-	_, err = parse([]byte(strings.Repeat(" ", maxTOML+1)), source{Options: Options{Dialect: "codex"}})
+	_, err = parse([]byte(strings.Repeat(" ", 256<<10+1)), source{Options: Options{Dialect: "codex"}})
 	assert.EqualError(t, err, "larger than 262144 bytes")
 }
 
@@ -270,12 +270,12 @@ func TestNotes(t *testing.T) {
 	}, notes)
 
 	var many strings.Builder
-	for i := range maxNotes + 5 {
+	for i := range 100 + 5 {
 		fmt.Fprintf(&many, `, "x%d": 1`, i)
 	}
 	_, notes = one(t, source{}, `"command": "run"`+many.String()+`, "`+strings.Repeat("x", 10_000)+`": 1`)
-	require.Len(t, notes, maxNotes+1)
-	assert.Equal(t, "there are 6 more notes", notes[maxNotes])
+	require.Len(t, notes, 100+1)
+	assert.Equal(t, "there are 6 more notes", notes[100])
 	_, notes = one(t, source{}, `"command": "run", "`+strings.Repeat("x", 10_000)+`": 1`)
 	assert.LessOrEqual(t, len(notes[0]), 2010)
 }
@@ -327,7 +327,7 @@ func TestReferences(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(data), 0o600))
 	}
 	write("token", " ${A} \n")
-	write("large", strings.Repeat("x", maxSideBytes+1))
+	write("large", strings.Repeat("x", 1<<20+1))
 	o := source{path: filepath.Join(folder, "x.json"), Options: Options{Workspace: "/home/me/space"}, env: environment("A=1", "EMPTY=", "B=$A")}
 	tests := []struct {
 		dialect, text, want, err string
@@ -585,8 +585,8 @@ func TestKeysAreDocumented(t *testing.T) {
 		assert.True(t, documented[name], "no page has `%s`", name)
 	}
 	for _, limit := range []string{
-		fmt.Sprintf("%d MiB", maxBytes>>20), fmt.Sprintf("%d KiB", maxTOML>>10), fmt.Sprintf("%d MiB each", maxSideBytes>>20), fmt.Sprintf("%d servers", maxServers),
-		fmt.Sprintf("%d entries", maxSwitches), fmt.Sprintf("%d million", maxSearch/1_000_000), fmt.Sprintf("%d notes", maxNotes),
+		fmt.Sprintf("%d MiB", 4<<20>>20), fmt.Sprintf("%d KiB", 256<<10>>10), fmt.Sprintf("%d MiB each", 1<<20>>20), fmt.Sprintf("%d servers", 1000),
+		fmt.Sprintf("%d entries", 1000), fmt.Sprintf("%d million", 50_000_000/1_000_000), fmt.Sprintf("%d notes", 100),
 	} {
 		assert.Contains(t, page, limit)
 	}
@@ -605,13 +605,13 @@ func TestListsTooLongForTheServers(t *testing.T) {
 		}
 		b.WriteString(`}, "disallowedTools": [`)
 		for range entries {
-			fmt.Fprintf(&b, "%q, ", strings.Repeat("x", maxSwitches))
+			fmt.Fprintf(&b, "%q, ", strings.Repeat("x", 1000))
 		}
 		_, err := parse([]byte(b.String()+"]}"), source{env: environment()})
 		return err
 	}
 	const servers = 100
-	most := maxSearch / (servers * (4 + 16)) / (maxSwitches + 16)
+	most := 50_000_000 / (servers * (4 + 16)) / (1000 + 16)
 	assert.NoError(t, load(servers, most))
 	assert.EqualError(t, load(servers, most+1), fmt.Sprintf(`lists of tools with %d entries are too long for %d servers: write "disabledTools" into the servers`, most+1, servers))
 	assert.NoError(t, load(servers/2, most+1))
@@ -623,4 +623,75 @@ func serversIn(f found) (list []Server) {
 		list = append(list, s.Server)
 	}
 	return list
+}
+
+// What Codex and Continue say of requests and variables is taken, and what they can't have is
+// named.
+func TestKeysOfOtherClients(t *testing.T) {
+	t.Parallel()
+	env := environment("A=a-value", "B=b-value")
+	for _, test := range []struct {
+		dialect, members, problem string
+		env, headers              map[string]string
+	}{
+		{"codex", `"command": "run", "env_vars": ["A", {"name": "B", "source": "local"}]`, "", map[string]string{"A": "a-value", "B": "b-value"}, nil},
+		{"codex", `"command": "run", "env_vars": [5]`, `"env_vars" has a JSON number, want names`, nil, nil},
+		{"codex", `"command": "run", "env_vars": [""]`, `"env_vars" has a JSON string, want names`, nil, nil},
+		{"codex", `"command": "run", "env_vars": [{"source": "local"}]`, `"env_vars" has a JSON object, want names`, nil, nil},
+		{"codex", `"command": "run", "env_vars": [{"name": "A", "source": "remote"}]`, `"env_vars": "A" is to come from "remote": only variables of this process can be handed on`, nil, nil},
+		{"continue", `"url": "https://h", "apiKey": "k", "requestOptions": {"headers": {"X": "y"}}`, "", nil, map[string]string{"Authorization": "Bearer k", "X": "y"}},
+		{"mcphybrid", `"url": "https://h", "serverUrl": "https://i"`, `"serverUrl" is one address too many: keep one`, nil, nil},
+	} {
+		got, _ := one(t, source{Options: Options{Dialect: test.dialect}, env: env}, test.members)
+		if test.problem != "" {
+			assert.ErrorContains(t, got.err, test.problem, test.members)
+			continue
+		}
+		assert.NoError(t, got.err, test.members)
+		assert.Equal(t, test.headers, got.Headers, test.members)
+		for name, value := range test.env {
+			assert.Equal(t, value, got.Env[name], test.members)
+		}
+	}
+}
+
+// What no server can have is named.
+func TestWhatNoServerCanHave(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*Server)
+		want   string
+	}{
+		"fine":              {func(*Server) {}, ""},
+		"no name":           {func(s *Server) { s.Name = "" }, "the name is empty"},
+		"a torn name":       {func(s *Server) { s.Name = "a\xff" }, "the name is not valid UTF-8"},
+		"two ways":          {func(s *Server) { s.Command = "run" }, "want exactly one of command and url"},
+		"no way":            {func(s *Server) { s.URL = "" }, "want exactly one of command and url"},
+		"a start timeout":   {func(s *Server) { s.StartTimeout = -1 }, "a timeout is negative"},
+		"a call timeout":    {func(s *Server) { s.CallTimeout = -1 }, "a timeout is negative"},
+		"metadata":          {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "https://h/c"} }, ""},
+		"plain metadata":    {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "http://h/c"} }, "is not an https URL with a path"},
+		"metadata by /":     {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "https://h//"} }, "is not an https URL with a path"},
+		"metadata nowhere":  {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "https:///c"} }, "is not an https URL with a path"},
+		"torn metadata":     {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "https://h/%zz"} }, "is not an https URL with a path"},
+		"a helper's NUL":    {func(s *Server) { s.HeadersHelper = "a\x00" }, "headersHelper has a NUL byte"},
+		"a folder's NUL":    {func(s *Server) { s.Dir = "a\x00" }, "the working directory has a NUL byte"},
+		"an argument's NUL": {func(s *Server) { s.Args = []string{"a", "b\x00"} }, "argument 2 has a NUL byte"},
+		"a name's sign":     {func(s *Server) { s.Env = map[string]string{"a=b": "c"} }, "its name is empty or has an equals sign"},
+		"a value's NUL":     {func(s *Server) { s.Env = map[string]string{"a": "c\x00"} }, "it has a NUL byte"},
+		"a header's break":  {func(s *Server) { s.Headers = map[string]string{"A": "c\rd"} }, `the header "A" is malformed`},
+		"an odd scheme":     {func(s *Server) { s.URL = "ftp://h" }, "the url is not an http or https URL"},
+		"no host":           {func(s *Server) { s.URL = "https:///x" }, "the url is not an http or https URL"},
+		"an old protocol":   {func(s *Server) { s.Protocol = "2020-01-01" }, "the protocol is not known here"},
+		"no url":            {func(s *Server) { s.URL, s.Command, s.OAuth = "", "run", new(OAuth) }, "HTTPClient and oauth go with url"},
+	} {
+		s := Server{Name: "a", URL: "https://h"}
+		test.change(&s)
+		err := s.Validate()
+		if test.want == "" {
+			assert.NoError(t, err, name)
+		} else {
+			assert.ErrorContains(t, err, test.want, name)
+		}
+	}
 }

@@ -65,3 +65,12 @@ func TestServersThatAreNoObjects(t *testing.T) {
 		assert.Empty(t, file.Servers)
 	}
 }
+
+// A URL that can't be read is not shown, nor is a server of this process.
+func TestPrintedServers(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, `server "a" at ://, headers []`, Server{Name: "a", URL: "http://ann:secret@h/%zz"}.String())
+	assert.Equal(t, `server "a" at https://h, headers ["B"]`, Server{Name: "a", URL: "https://ann:secret@h/x?y=z", Headers: map[string]string{"B": "secret"}}.String())
+	assert.Equal(t, `server "a" by "run" with 2 arguments, environment ["C"]`, Server{Name: "a", Command: "run secret", Args: []string{"x", "y"}, Env: map[string]string{"C": "secret"}}.String())
+	assert.Equal(t, `server "a" in this process`, Server{Name: "a", InProcess: struct{ InProcessServer }{}, Command: "secret"}.String())
+}

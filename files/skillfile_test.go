@@ -128,7 +128,7 @@ func TestFolders(t *testing.T) {
 	assert.Equal(t, []string{"only"}, skillNames(list))
 
 	dir := t.TempDir()
-	for i := range maxFolders + 10 {
+	for i := range 2000 + 10 {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, fmt.Sprintf("d%05d", i)), 0o755))
 	}
 	list, err := LoadSkills(dir)

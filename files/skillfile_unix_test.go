@@ -54,7 +54,7 @@ func TestLinks(t *testing.T) {
 	require.NoError(t, os.Remove(file))
 	_, err = list[i].Load(t.Context())
 	assert.ErrorIs(t, err, fs.ErrNotExist)
-	write(file, strings.Repeat("x", maxFile+1))
+	write(file, strings.Repeat("x", 1<<20+1))
 	_, err = list[i].Load(t.Context())
 	assert.ErrorContains(t, err, "more than 1048576 bytes")
 }

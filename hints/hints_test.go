@@ -11,7 +11,7 @@ import (
 
 func TestParseTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", maxLength+1)
+	long := strings.Repeat("x", 500+1)
 	many := `["` + strings.Repeat(`a","`, maxTexts) + `b"]`
 	for _, c := range []struct{ name, in, want string }{
 		{"nothing", ``, `line 1, column 1: unexpected end of JSON input`},
@@ -27,7 +27,7 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		{"too many", `{"anti_patterns": ` + many + `}`, `"anti_patterns" has 17 texts, more than the limit of 16`},
 		{"long text", `{"preconditions": ["a", "` + long + `"]}`, `"preconditions": text 1 has 501 bytes, more than the limit of 500`},
 		{"long shape", `{"output_shape": "` + long + `"}`, `"output_shape" has 501 bytes, more than the limit of 500`},
-		{"too long", strings.Repeat(" ", maxJSON+1), `the document has 262145 bytes, more than the limit of 262144`},
+		{"too long", strings.Repeat(" ", 256<<10+1), `the document has 262145 bytes, more than the limit of 262144`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse([]byte(c.in))
@@ -60,4 +60,12 @@ func TestHintsInJSON(t *testing.T) {
 	h, err := Parse([]byte(`{"output_shape": "a", "shape": "b"}`))
 	assert.EqualError(t, err, `mcphybrid: hints: "shape" is not a member of hints, want one of ["preconditions" "anti_patterns" "chains_with" "output_shape"]`)
 	assert.Equal(t, Hints{}, h)
+}
+
+func TestNopEnricherKnowsNothing(t *testing.T) {
+	t.Parallel()
+	h, ok, err := NopEnricher{}.LookupHints(t.Context(), nil)
+	assert.Equal(t, Hints{}, h)
+	assert.False(t, ok)
+	assert.NoError(t, err)
 }

@@ -1,13 +1,16 @@
 package provider
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -117,14 +120,14 @@ func (badJSON) MarshalJSON() ([]byte, error) { return nil, errors.New("no") }
 func TestManyLosses(t *testing.T) {
 	t.Parallel()
 	r := new(mcp.CallToolResult)
-	for range maxLosses + 5 {
+	for range 100 + 5 {
 		r.Content = append(r.Content, mcp.NewAudioContent(encoded(wave), "audio/wav"))
 	}
 	out, err := ExportResult(r, Anthropic)
 	require.NoError(t, err)
-	require.Len(t, out.Losses, maxLosses+1)
+	require.Len(t, out.Losses, 100+1)
 	assert.Equal(t, "content 0: audio (audio/wav), 12 bytes, left out", out.Losses[0])
-	assert.Equal(t, "and 5 more", out.Losses[maxLosses])
+	assert.Equal(t, "and 5 more", out.Losses[100])
 }
 
 func TestToolReferences(t *testing.T) {
@@ -165,4 +168,104 @@ func FuzzResult(f *testing.F) {
 			require.Equal(t, out, again)
 		}
 	})
+}
+
+// What each provider takes of each medium. What it does not take is left out, and told.
+func TestMediaOfEachProvider(t *testing.T) {
+	t.Parallel()
+	const lost = "LOST"
+	image, sound, mp3 := mcp.NewImageContent(encoded(png), "image/png"), mcp.NewAudioContent(encoded(wave), "audio/wav"), mcp.NewAudioContent(encoded("ID3\x03"), "audio/mpeg")
+	contents := []mcp.Content{image, mcp.NewImageContent(encoded(gif), "image/gif"), blob("file:///a/b.pdf", "", encoded(pdf)), sound, mp3}
+	for format, want := range map[Format][]string{
+		OpenAIChat: {`{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}`, `{"type":"image_url","image_url":{"url":"data:image/gif;base64,GIF"}}`,
+			`{"type":"file","file":{"filename":"b.pdf","file_data":"data:application/pdf;base64,PDF"}}`, `{"type":"input_audio","input_audio":{"data":"WAVE","format":"wav"}}`,
+			`{"type":"input_audio","input_audio":{"data":"SUQzAw==","format":"mp3"}}`},
+		OpenAIResponses: {`{"type":"input_image","image_url":"data:image/png;base64,PNG"}`, `{"type":"input_image","image_url":"data:image/gif;base64,GIF"}`,
+			`{"type":"input_file","filename":"b.pdf","file_data":"data:application/pdf;base64,PDF"}`, lost, lost},
+		Anthropic: {`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"PNG"}}`, `{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"GIF"}}`,
+			`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"PDF"}}`, lost, lost},
+		Gemini: {`{"inlineData":{"mimeType":"image/png","data":"PNG"}}`, lost, `{"inlineData":{"mimeType":"application/pdf","data":"PDF"}}`, lost, lost},
+		Bedrock: {`{"image":{"format":"png","source":{"bytes":"PNG"}}}`, `{"image":{"format":"gif","source":{"bytes":"GIF"}}}`,
+			`{"document":{"format":"pdf","name":"file-NAME","source":{"bytes":"PDF"}}}`, lost, lost},
+	} {
+		for i, c := range contents {
+			out, err := ExportResult(&mcp.CallToolResult{Content: []mcp.Content{c}}, format)
+			require.NoError(t, err)
+			sum := sha256.Sum256([]byte(encoded(pdf)))
+			medium := strings.NewReplacer("PNG", encoded(png), "GIF", encoded(gif), "PDF", encoded(pdf), "WAVE", encoded(wave), "NAME", hex.EncodeToString(sum[:4])).Replace(want[i])
+			got := string(out.JSON) + string(text.JoinElements(out.Media))
+			if want[i] == lost {
+				require.Len(t, out.Losses, 1, "%s %d", format, i)
+				assert.True(t, strings.HasPrefix(out.Losses[0], "content 0: ") && strings.HasSuffix(out.Losses[0], ", left out"), out.Losses[0])
+				continue
+			}
+			assert.Contains(t, got, medium, "%s %d", format, i)
+			assert.Empty(t, out.Losses)
+		}
+	}
+}
+
+// The name of a PDF is one that says nothing, if the server gives none.
+func TestNamesOfFiles(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"a": "a.pdf", "a.pdf": "a.pdf", "": "file.pdf", ".": "file.pdf", "..": "file.pdf", "/": "file.pdf", ".pdf": "file.pdf", "a\nb.pdf": "a b.pdf", "a.b": "a.b.pdf"} {
+		assert.Equal(t, want, (&medium{name: name}).file(), "%q", name)
+	}
+}
+
+// A model that gets no mark for an error is told by the text, once.
+func TestFailedResults(t *testing.T) {
+	t.Parallel()
+	failed := func(contents ...mcp.Content) *mcp.CallToolResult {
+		return &mcp.CallToolResult{IsError: true, Content: contents}
+	}
+	for _, test := range []struct {
+		r    *mcp.CallToolResult
+		want string
+	}{
+		{failed(mcp.NewTextContent("no disk"), mcp.NewTextContent("b")), result.FailedPrefix + "no disk\nb"},
+		{failed(mcp.NewTextContent("ERROR 5")), "ERROR 5"},
+		{failed(mcp.NewTextContent("no error")), result.FailedPrefix + "no error"},
+		{failed(), result.FailedPrefix + result.Empty},
+	} {
+		out, err := ExportResult(test.r, OpenAIChat)
+		require.NoError(t, err)
+		assert.Equal(t, test.want, out.Text)
+		assert.Equal(t, string(text.Quote(test.want)), string(out.JSON))
+		assert.True(t, out.IsError)
+	}
+	out, err := ExportResult(failed(mcp.NewImageContent(encoded(png), "image/png")), OpenAIResponses)
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(out.Text, strings.TrimSpace(result.FailedPrefix)+"\n"), out.Text)
+	assert.Contains(t, string(out.JSON), "input_image")
+	for format, want := range map[Format]string{Anthropic: `[{"type":"text","text":"no disk"}]`, Gemini: `{"response":{"error":"no disk"}}`, Bedrock: `[{"text":"no disk"}]`} {
+		out, err := ExportResult(failed(mcp.NewTextContent("no disk")), format)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(out.JSON), format)
+		assert.Equal(t, result.FailedPrefix+"no disk", out.Text, format)
+	}
+	out, err = ExportResult(&mcp.CallToolResult{Content: []mcp.Content{mcp.NewTextContent("fine"), mcp.NewImageContent(encoded(png), "image/png")}}, Gemini)
+	require.NoError(t, err)
+	assert.Contains(t, string(out.JSON), `{"response":{"output":"fine\n`)
+	assert.Contains(t, string(out.JSON), `"parts":[{"inlineData"`)
+}
+
+// White space is no text, and is told as lost; an empty text is nothing.
+func TestTextsWithoutWords(t *testing.T) {
+	t.Parallel()
+	out, err := ExportResult(&mcp.CallToolResult{Content: []mcp.Content{mcp.NewTextContent(" \n"), mcp.NewTextContent(""), nil, mcp.NewTextContent("a\xff")}}, Anthropic)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"content 0: white space, left out"}, out.Losses)
+	assert.Equal(t, "a\ufffd", out.Text)
+}
+
+// A link is said as MCP has it, without what the server leaves out.
+func TestLinksAreSaid(t *testing.T) {
+	t.Parallel()
+	size := int64(5)
+	link := mcp.NewResourceLink("mem://a", "n", "d", "text/plain")
+	assert.Equal(t, `{"type":"resource_link","uri":"mem://a","name":"n","description":"d","mimeType":"text/plain"}`, partOf(link).text)
+	link = mcp.NewResourceLink("mem://a", "", "", "")
+	link.Title, link.Size = "t", &size
+	assert.Equal(t, `{"type":"resource_link","uri":"mem://a","title":"t","size":5}`, partOf(link).text)
 }

@@ -100,11 +100,11 @@ func TestAnalyzeLongTerms(t *testing.T) {
 		assert.NotEmpty(t, terms)
 		for _, term := range terms {
 			assert.True(t, utf8.ValidString(term.text), "%.20q: term %q", text, term.text)
-			assert.LessOrEqual(t, len(term.full), maxTermBytes, "%.20q", text)
+			assert.LessOrEqual(t, len(term.full), 64, "%.20q", text)
 		}
 	}
-	assert.Len(t, analyzed(strings.Repeat("x", 1000)), maxTermBytes)
-	assert.Len(t, analyzed(strings.Repeat("п", 1000)), maxTermBytes)
+	assert.Len(t, analyzed(strings.Repeat("x", 1000)), 64)
+	assert.Len(t, analyzed(strings.Repeat("п", 1000)), 64)
 }
 
 func TestAnalyzeAllocs(t *testing.T) {
@@ -179,7 +179,7 @@ func FuzzAnalyze(f *testing.F) {
 			t.Fatalf("%q was changed to %q", before, line)
 		}
 		for i, s := range a.terms {
-			if s.start < 0 || s.start >= s.end || s.end > s.full || int(s.full) > len(a.bytes) || s.full-s.start > maxTermBytes {
+			if s.start < 0 || s.start >= s.end || s.end > s.full || int(s.full) > len(a.bytes) || s.full-s.start > 64 {
 				t.Fatalf("%q: term %d is %+v, of %d bytes", line, i, s, len(a.bytes))
 			}
 			term := a.term(i)
@@ -193,7 +193,7 @@ func FuzzAnalyze(f *testing.F) {
 				}
 			case character, pair: // analyzed again, it is the same
 				again := plainTerms(string(term))
-				if last := again[len(again)-1]; last.text != string(term) && len(term) < maxTermBytes-utf8.UTFMax {
+				if last := again[len(again)-1]; last.text != string(term) && len(term) < 64-utf8.UTFMax {
 					t.Fatalf("%q: term %q analyzed again is %q", line, term, again)
 				}
 			}

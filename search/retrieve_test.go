@@ -309,7 +309,7 @@ func (p *plainIndex) term(t plainTerm, weight float64) (q plainQuery, ok bool) {
 				relatives = append(relatives, other)
 			}
 		}
-		if len(relatives) <= maxRelatives { // otherwise none are used
+		if len(relatives) <= 64 { // otherwise none are used
 			for _, other := range relatives {
 				way(other, relativeWeight)
 			}
@@ -386,7 +386,7 @@ func plainSlip(word, term string) slip {
 
 // undo tries all slips of two letters.
 func (p *plainIndex) undo(word string) (best string, ok bool) {
-	if len(word) < minSpelled || len(word) > maxSpelled || !text.IsLower(word[0]) {
+	if len(word) < 5 || len(word) > 24 || !text.IsLower(word[0]) {
 		return "", false
 	}
 	count := 0
@@ -412,17 +412,17 @@ func (p *plainIndex) undo(word string) (best string, ok bool) {
 
 // correct goes through all terms of the index and the lexicon.
 func (p *plainIndex) correct(word, stem string) (best string, ok bool) {
-	if len(word) < minSpelled {
+	if len(word) < 5 {
 		return "", false
 	}
 	var kind slip
 	var count int
 	for i, w := range []string{word, stem} {
-		if ok || len(w) < minSpelled-1 || len(w) > maxSpelled || !text.IsLower(w[0]) {
+		if ok || len(w) < 5-1 || len(w) > 24 || !text.IsLower(w[0]) {
 			continue
 		}
 		try := func(term string) {
-			if len(term) < minSpelled-1 || len(term) > maxSpelled+1 || !text.IsLower(term[0]) {
+			if len(term) < 5-1 || len(term) > 24+1 || !text.IsLower(term[0]) {
 				return
 			}
 			k := plainSlip(w, term)
@@ -866,7 +866,7 @@ func TestSearchManyRelatives(t *testing.T) {
 			{Description: "another"},
 		}
 		query := strings.Join(words[:250], " ")
-		for _, n := range []int{10, maxRelatives, maxRelatives + 1, maxRelatives + 2, 400} {
+		for _, n := range []int{10, 64, 65, 66, 400} {
 			docs[0].Description = strings.Join(words[:n], " ")
 			docs[1].Description = strings.Join(words[n/4:n/2], " ")
 			docs[2].Name = words[7]
@@ -1070,7 +1070,7 @@ func TestSearchManyTerms(t *testing.T) {
 	for i, m := range got {
 		assert.Equal(t, i, m.Doc)
 	}
-	assert.Empty(t, x.Search(strings.Repeat(" ", maxQueryText)+words[0], 5, nil), "too far behind")
+	assert.Empty(t, x.Search(strings.Repeat(" ", 16<<10)+words[0], 5, nil), "too far behind")
 }
 
 // seeds returns n. With the race detector, and without MCPHYBRID_LONG, it

@@ -152,3 +152,19 @@ func TestIsKey(t *testing.T) {
 		assert.False(t, IsKey(bad), "%q", bad)
 	}
 }
+
+// An id has 1 to MaxID bytes of UTF-8 without NUL.
+func TestCheckID(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"a": "", "ä/..": "", strings.Repeat("x", 256): "",
+		"": "the id is empty", strings.Repeat("x", 257): `the id "xxxxxxxxxxxxxxxxxxxx"… has 257 bytes, more than 256`,
+		"a\x00": `the id "a\x00" is not UTF-8 without NUL`, "\xff": `the id "\xff" is not UTF-8 without NUL`,
+	} {
+		if err := CheckID(id); want == "" {
+			assert.NoError(t, err, "%q", id)
+		} else {
+			assert.EqualError(t, err, want)
+		}
+	}
+}

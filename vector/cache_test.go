@@ -108,6 +108,22 @@ func TestFullVectorCache(t *testing.T) {
 	})
 }
 
+// Vectors without dimensions are none.
+func TestVectorCacheWithoutDimensions(t *testing.T) {
+	for count, want := range map[uint32]string{0: "", 1: "its vectors have 0 dimensions", 2: "its vectors have 0 dimensions"} {
+		h := vectorHeader{Magic: vectorMagic, Count: count}
+		data, err := binary.Append(nil, binary.LittleEndian, h)
+		require.NoError(t, err)
+		var log bytes.Buffer
+		LoadCache(&mcptest.Store{Data: append(data, make([]byte, int(count)*cacheKeyBytes)...)}, "m", slog.New(slog.NewTextHandler(&log, nil)))
+		if want == "" {
+			assert.Empty(t, log.String())
+		} else {
+			assert.Contains(t, log.String(), want)
+		}
+	}
+}
+
 // Sizes that overflow when they are multiplied reserve nothing and crash nothing.
 func TestCraftedVectorCache(t *testing.T) {
 	for _, h := range []vectorHeader{

@@ -117,7 +117,7 @@ func TestHTTPEmbedderBadAnswers(t *testing.T) {
 		{200, `{"data":[{"embedding":[1e99,1]},{"embedding":[1,1]}]}`, "1e99"},
 		{200, `{"data":null}`, "0 vectors for 2 texts"},
 		{200, `not JSON`, "invalid character"},
-		{200, strings.Repeat(" ", maxAnswer+1), "more bytes than the limit of 16777216"},
+		{200, strings.Repeat(" ", 16<<20+1), "more bytes than the limit of 16777216"},
 		{400, `{"error":"the key sk-1234567890 knows no model m"}`, `400 Bad Request: {"error":"the key … knows no model m"}`},
 		{401, "", "401 Unauthorized"},
 		{404, strings.Repeat("x", 100_000), "404 Not Found: xxx"},

@@ -173,3 +173,31 @@ func TestOnlyAtBreakpoints(t *testing.T) {
 		assert.Equal(t, max(4000/max(tt.rule.Step, 1)*max(tt.rule.Step, 1), 0), again.Cached, tt.rule.Name)
 	}
 }
+
+// The rules say what the providers' documents say.
+func TestRulesAsDocumented(t *testing.T) {
+	t.Parallel()
+	type numbers struct {
+		read, write    float64
+		least          int
+		points         Points
+		lookback, step int
+		checks         bool
+	}
+	for name, want := range map[string]numbers{
+		"Anthropic, 3 breakpoints":       {.1, 1.25, 1024, AtSections, 20, 0, false},
+		"Anthropic, automatic":           {.1, 1.25, 1024, AtEnd, 20, 0, false},
+		"Anthropic 5.5, 3 breakpoints":   {.05, 1.25, 512, AtSections, 20, 0, true},
+		"Anthropic 5.5, automatic":       {.05, 1.25, 512, AtEnd, 20, 0, true},
+		"Anthropic Fable 5.1, automatic": {.025, 1.25, 512, AtEnd, 20, 0, true},
+		"OpenAI GPT-5.6+":                {.1, 1.25, 1024, AtEnd, 0, 0, false},
+		"OpenAI GPT-5–5.5":               {.1, 1, 1024, Everywhere, 0, 128, false},
+		"OpenAI GPT-4.1":                 {.25, 1, 1024, Everywhere, 0, 128, false},
+		"OpenAI GPT-4o":                  {.5, 1, 1024, Everywhere, 0, 128, false},
+		"Gemini 3":                       {.1, 1, 4096, Everywhere, 0, 0, false},
+		"Gemini 2.5, 0.25":               {.25, 1, 2048, Everywhere, 0, 0, false},
+	} {
+		r := named(t, name)
+		assert.Equal(t, want, numbers{r.Read, r.Write, r.Least, r.Points, r.Lookback, r.Step, r.PrefixCheck}, name)
+	}
+}

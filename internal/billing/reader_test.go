@@ -112,3 +112,50 @@ func TestMalformed(t *testing.T) {
 		assert.Error(t, err, tt.body)
 	}
 }
+
+// What a member can't hold is told by the member and its place, at each depth.
+func TestMalformedByItsPlace(t *testing.T) {
+	t.Parallel()
+	r := NewReader(bytesOf)
+	for _, tt := range []struct {
+		format     provider.Format
+		body, want string
+	}{
+		{provider.Anthropic, `{"tools":[{"name":"a"},1]}`, "tools/1: "},
+		{provider.Anthropic, `{"tools":[{"type":"namespace","tools":[1]}]}`, "tools/0: "},
+		{provider.Anthropic, `{"messages":[{"content":[{"type":"tool_result","content":[1]}]}]}`, "messages/0: "},
+		{provider.Anthropic, `{"messages":[{"content":[{"type":"tool_search_tool_result","content":1}]}]}`, "messages/0: "},
+		{provider.Anthropic, `{"messages":[{"content":[{"type":"tool_addition","tool":{"definition":1}}]}]}`, "messages/0: "},
+		{provider.OpenAIChat, `{"messages":[{"role":"user","content":[1]}]}`, "messages/0: "},
+		{provider.OpenAIResponses, `{"input":[{"type":"tool_search_output","tools":[1]}]}`, "input/0: "},
+		{provider.OpenAIResponses, `{"input":[{"type":"message","content":[1]}]}`, "input/0: "},
+		{provider.Gemini, `{"tools":[{"functionDeclarations":[1]}]}`, "tools/0: "},
+		{provider.Gemini, `{"tools":[1]}`, "tools/0: "},
+		{provider.Gemini, `{"systemInstruction":1}`, "systemInstruction/0: "},
+	} {
+		_, err := r.ReadJSON(tt.format, []byte(tt.body))
+		assert.ErrorContains(t, err, tt.want, tt.body)
+	}
+	_, err := r.Read(provider.Anthropic, map[string]any{"tools": func() {}})
+	assert.ErrorContains(t, err, "tools: ")
+	_, err = r.Read(provider.Anthropic, map[string]any{"messages": []any{json.RawMessage(`{`)}})
+	assert.ErrorContains(t, err, "messages: ")
+}
+
+// Other contents of results, and items that are texts.
+func TestOtherContents(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		format     provider.Format
+		body, want string
+	}{
+		{provider.OpenAIResponses, `{"input":"12345"}`, "m 9"},
+		{provider.OpenAIResponses, `{"input":["12345"]}`, "m 9"},
+		{provider.Anthropic, `{"messages":[{"content":[{"type":"tool_result","content":[{"type":"image"},{"type":"text","text":"1"}]}]}]}`, "m 30"},
+		{provider.Anthropic, `{"messages":[{"content":[{"type":"tool_result"}]}]}`, "m 12"},
+		{provider.OpenAIChat, `{"messages":[{"role":"developer","content":"12"},{"role":"assistant","content":"123","tool_calls":[{"type":"custom"}]}]}`, "s 2\nm 7"},
+		{provider.OpenAIResponses, `{"input":[{"type":"other","content":"1"}]}`, "m 34"},
+	} {
+		assert.Equal(t, tt.want, show(t, NewReader(bytesOf), tt.format, tt.body), tt.body)
+	}
+}

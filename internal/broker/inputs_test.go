@@ -57,9 +57,45 @@ func TestBoth(t *testing.T) {
 	assert.Equal(t, has, Both(has, has))
 	form := &mcp.ElicitationCapability{Form: &struct{}{}}
 	assert.Equal(t, mcp.ClientCapabilities{Elicitation: form}, Both(has, mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}))
+	rooted := has
+	rooted.Roots = &struct {
+		ListChanged bool `json:"listChanged,omitempty"`
+	}{}
+	assert.Equal(t, has, Both(rooted, has), "the caller has no roots")
+	assert.Equal(t, rooted, Both(rooted, rooted))
 	_, ok := Declared(t.Context())
 	assert.False(t, ok)
 	can, ok := Declared(Declare(t.Context(), has))
 	assert.True(t, ok)
 	assert.Equal(t, has, can)
+}
+
+// A question of another method is not the one that a result asks, whatever its parameters.
+func TestInputsAreOfTheirMethod(t *testing.T) {
+	t.Parallel()
+	var got []bool
+	b := New(Config{Options: ask.Options{MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 1000, Timeout: 1e12, Hooks: ask.Hooks{
+		Elicit: func(ctx context.Context, _ ask.Asker, _ mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
+			_, ok := InputOf(ctx)
+			got = append(got, ok)
+			return nil, ask.ErrDeclined
+		},
+		Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
+			_, ok := InputOf(ctx)
+			got = append(got, ok)
+			return nil, nil
+		},
+	}}})
+	t.Cleanup(b.Close)
+	ctx, end := b.Begin(t.Context(), "tool")
+	defer end(true)
+	page := mcp.ElicitationParams{Mode: mcp.ElicitationModeURL, URL: "https://example.com/", Message: "m"}
+	SetInputs(ctx, mcp.InputRequests{"one": mcp.NewElicitationInputRequest(page), "odd": {Method: "other"}})
+	_, err := b.ListRoots(ctx, mcp.ListRootsRequest{})
+	require.NoError(t, err)
+	for range 2 {
+		_, err = b.Elicit(ctx, mcp.ElicitationRequest{Params: page})
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []bool{false, true, false}, got)
 }

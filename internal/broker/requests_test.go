@@ -111,14 +111,14 @@ func TestTasks(t *testing.T) {
 		assert.Contains(t, ask(mcp.MethodTasksGet, first), `"status":"completed"`)
 
 		// The oldest that has ended makes room for a new one.
-		for range maxTasks {
+		for range 32 {
 			begin(mcp.TaskStatusWorking, mcp.TaskStatusCompleted) // it need not wait now
 			synctest.Wait()
 		}
 		assert.Contains(t, ask(mcp.MethodTasksGet, first), errNoTask.Error())
-		assert.Len(t, d.tasks, maxTasks)
+		assert.Len(t, d.tasks, 32)
 		let = make(chan struct{})
-		for range maxTasks {
+		for range 32 {
 			begin(mcp.TaskStatusWorking)
 		}
 		r, err := handle(t.Context(), request(3, mcp.MethodElicitationCreate, map[string]any{"task": map[string]any{}}))
@@ -130,6 +130,46 @@ func TestTasks(t *testing.T) {
 
 // FuzzHandle sends questions of any bytes. The broker answers each, and no hook gets
 // more than it may.
+// A task whose question fails has failed, and its result says why.
+func TestTaskThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, ask.Hooks{Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { return nil, errors.New("no disk") }}, nil)
+		handle := d.Handle(rootsOf(d))
+		r, err := handle(t.Context(), request(1, mcp.MethodElicitationCreate, map[string]any{"task": map[string]any{}}))
+		require.NoError(t, err)
+		var created mcp.CreateTaskResult
+		require.NoError(t, json.Unmarshal(r.Result, &created))
+		synctest.Wait()
+		r, err = handle(t.Context(), request(2, mcp.MethodTasksGet, map[string]any{"taskId": created.Task.TaskId}))
+		assert.Contains(t, sent(t, r, err), `"status":"failed"`)
+		r, err = handle(t.Context(), request(2, mcp.MethodTasksResult, map[string]any{"taskId": created.Task.TaskId}))
+		assert.Contains(t, sent(t, r, err), `"error":`)
+		d.Close()
+	})
+}
+
+// A question that says of which task it is reaches the caller of that task.
+func TestQuestionOfATask(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, names("default"), nil)
+	var calls []context.Context
+	for _, user := range []string{"ann", "bob"} {
+		c := NewCaller(user, names(user), d.cfg.Hooks)
+		t.Cleanup(c.End)
+		ctx, end := d.Begin(WithCaller(t.Context(), c), "t")
+		defer end(true)
+		d.SetTask(ctx, user+"'s task")
+		calls = append(calls, ctx)
+	}
+	require.Len(t, calls, 2)
+	for _, user := range []string{"ann", "bob"} {
+		r, err := d.Handle(rootsOf(d))(t.Context(), request(1, mcp.MethodListRoots, map[string]any{"_meta": map[string]any{mcp.RelatedTaskMetaKey: map[string]any{"taskId": user + "'s task"}}}))
+		assert.Contains(t, sent(t, r, err), "file:///"+user)
+	}
+	r, err := d.Handle(rootsOf(d))(t.Context(), request(1, mcp.MethodListRoots, nil))
+	assert.Contains(t, sent(t, r, err), "file:///default")
+}
+
 func FuzzHandle(f *testing.F) {
 	for _, params := range []string{
 		`{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`,

@@ -13,10 +13,18 @@ func TestIsBroken(t *testing.T) {
 		assert.True(t, isBroken(broken), broken)
 	}
 	for _, fine := range []string{
-		"", "()", "[]", "[^]", "[](]", `\(`, `\[`, `[\]]`, `[(]`, "a*?", "a+?", "a??", "a{2}?", "]", "}", "{", "a{1001}", `(?=a)`, `(?<!a)b`, `(?<n>a)\k<n>`,
+		"", "()", "[]", "[^]", `\(`, `\[`, `[\]]`, `[(]`, "a*?", "a+?", "a??", "a{2}?", "]", "}", "{", "a{1001}", `(?=a)`, `(?<!a)b`, `(?<n>a)\k<n>`,
 		`(?P<n>a)`, `(?i)a`, `\p{L}`, `\u0041`, `\cA`, `[\w-.]`, `[a-\d]`, `[+--]`, `[*-]`, "^*", `^[a-zA-Z0-9_-]{1,64}$`, `\**`, "é+", "[[:alpha:]]", "a++",
 	} {
 		assert.False(t, isBroken(fine), fine)
+		assert.False(t, isBroken("(?=a)"+fine), "%s, behind what Go does not take", fine)
+	}
+	assert.False(t, isBroken("[](]"), "a bracket in Go, an empty class elsewhere")
+	for _, fine := range []string{"[a-z]", "[a-a]", "[z-[]", "[[-A]", "(?!a)b", "(?:a)*", "((a))+", "[a-]", "[*+?(]", `[a-\]]`, "(a)|b"} {
+		assert.False(t, isBroken("(?=a)"+fine), fine)
+	}
+	for _, broken := range []string{"(?=", "(?:", "a||*", "[z-a", "(a", `[z-a]\`, "(|*)"} {
+		assert.True(t, isBroken(broken), broken)
 	}
 }
 

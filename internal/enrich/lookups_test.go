@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -208,19 +210,19 @@ func TestHangingLookupsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		o := own(t, 3*MaxInside, func(context.Context, tool) (string, error) {
+		o := own(t, 3*64, func(context.Context, tool) (string, error) {
 			<-release // whatever its context says
 			return "late", nil
 		})
 		o.Changed()
 		pass(time.Hour)
-		assert.Len(t, o.looked, MaxInside)
+		assert.Len(t, o.looked, 64)
 		close(release)
 		pass(time.Minute)
-		assert.Len(t, o.looked, 3*MaxInside)
-		assert.Len(t, o.shapes(), 2*MaxInside, "those that timed out have none until a refresh")
+		assert.Len(t, o.looked, 3*64)
+		assert.Len(t, o.shapes(), 2*64, "those that timed out have none until a refresh")
 		require.NoError(t, o.Refresh(t.Context()))
-		assert.Len(t, o.shapes(), 3*MaxInside)
+		assert.Len(t, o.shapes(), 3*64)
 	})
 }
 
@@ -263,4 +265,100 @@ func TestKnown(t *testing.T) {
 	assert.False(t, k.says(newKnown(h, new(search.Document))))
 	assert.False(t, k.says(nil))
 	assert.True(t, (*Known)(nil).says(nil))
+}
+
+// A refresh is published as soon as it is complete, however short ago the last one was.
+func TestRefreshIsPublishedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var n, slow atomic.Int64
+		o := own(t, 2, func(_ context.Context, which tool) (string, error) {
+			if which == 2 {
+				time.Sleep(time.Duration(slow.Load()))
+			}
+			return fmt.Sprint(n.Add(1)), nil
+		})
+		o.Changed()
+		require.NoError(t, o.Refresh(t.Context()))
+		begun := time.Now()
+		require.NoError(t, o.Refresh(t.Context()))
+		assert.Zero(t, time.Since(begun))
+
+		// One that is half done waits for what is left, or for its turn to be published.
+		published := o.published
+		slow.Store(int64(100 * time.Millisecond))
+		require.NoError(t, o.Refresh(t.Context()))
+		assert.Equal(t, published+1, o.published)
+		assert.Equal(t, 100*time.Millisecond, time.Since(begun))
+		slow.Store(int64(900 * time.Millisecond))
+		require.NoError(t, o.Refresh(t.Context()))
+		assert.Equal(t, published+3, o.published, "half of it after half a second")
+	})
+}
+
+// What is found while others take long is published every half second.
+func TestFoundIsPublishedMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := own(t, 3, func(_ context.Context, n tool) (string, error) {
+			time.Sleep(time.Duration(n-1) * 300 * time.Millisecond)
+			return fmt.Sprint(int(n)), nil
+		})
+		o.Timeout = time.Minute
+		o.last = time.Now()
+		begun := time.Now()
+		o.Changed()
+		pass(499 * time.Millisecond)
+		assert.Empty(t, o.shapes())
+		pass(2 * time.Millisecond)
+		assert.Len(t, o.shapes(), 2, time.Since(begun))
+		pass(time.Second)
+		assert.Len(t, o.shapes(), 3)
+		assert.Equal(t, 2, o.published)
+	})
+}
+
+// The first failures of a batch are logged, and how many more there are.
+func TestFailuresAreLoggedShortly(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int][2]int{9: {9, 0}, 10: {10, 0}, 11: {10, 1}, 25: {10, 15}} {
+		synctest.Test(t, func(t *testing.T) {
+			var log strings.Builder
+			o := own(t, n, func(context.Context, tool) (string, error) { return "", errors.New("broken") })
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+			o.Changed()
+			pass(time.Minute)
+			assert.Equal(t, want[0], strings.Count(log.String(), "looking up the hints of a tool failed"), n)
+			if want[1] == 0 {
+				assert.NotContains(t, log.String(), "more tools")
+			} else {
+				assert.Contains(t, log.String(), fmt.Sprintf("looking up the hints of more tools failed\" tools=%d\n", want[1]))
+			}
+			assert.Zero(t, o.published)
+		})
+	}
+}
+
+// What hangs at the end is waited for, but not for long.
+func TestTheEndIsSoon(t *testing.T) {
+	t.Parallel()
+	for hangs, want := range map[time.Duration]time.Duration{300 * time.Millisecond: 300 * time.Millisecond, time.Minute: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			o := own(t, 1, func(ctx context.Context, _ tool) (string, error) {
+				<-ctx.Done()
+				time.Sleep(hangs)
+				return "", ctx.Err()
+			})
+			life, end := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			o.Life, o.Run, o.Timeout = life, running.Go, time.Hour
+			o.Changed()
+			synctest.Wait()
+			end()
+			begun := time.Now()
+			running.Wait()
+			assert.Equal(t, want, time.Since(begun))
+			time.Sleep(hangs)
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -19,7 +20,7 @@ func TestLiving(t *testing.T) {
 	begun := time.Now()
 	first, second := &thing{"first"}, &thing{"second"}
 	l.Add(weak.Make(first).Value)
-	for range 10 * minPrune {
+	for range 10 * 64 {
 		l.Add(weak.Make(&thing{"gone"}).Value)
 	}
 	l.Add(weak.Make(second).Value)
@@ -29,13 +30,13 @@ func TestLiving(t *testing.T) {
 	left := l.Newest()
 	if assert.Len(t, left, 2) {
 		assert.Same(t, second, left[0].Value)
-		assert.Equal(t, 10*minPrune+2, left[0].Number)
+		assert.Equal(t, 10*64+2, left[0].Number)
 		assert.Same(t, first, left[1].Value)
 		assert.Equal(t, 1, left[1].Number)
 		assert.False(t, left[1].Began.Before(begun))
 		assert.False(t, left[0].Began.Before(left[1].Began))
 	}
-	for len(l.list) < max(l.prune, minPrune) {
+	for len(l.list) < max(l.prune, 64) {
 		l.Add(weak.Make(&thing{"fills it"}).Value)
 	}
 	for range 3 {
@@ -97,4 +98,28 @@ func TestSeries(t *testing.T) {
 	assert.IsIncreasing(t, all)
 	all[0] = 7
 	assert.Zero(t, s.All()[0], "the caller's own")
+}
+
+// A series runs until it is done: a sample at once, and then whenever one is due.
+func TestSeriesRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, done, ended := NewSeries[int](4, time.Second), make(chan struct{}), make(chan struct{})
+		n := 0
+		go func() {
+			s.Run(done, func() int { n++; return n })
+			close(ended)
+		}()
+		synctest.Wait()
+		assert.Equal(t, []int{1}, s.All())
+		time.Sleep(3*time.Second + time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, []int{1, 2, 3, 4}, s.All())
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []int{1, 3, 5, 6}, s.All(), "half as often, since there were four")
+		close(done)
+		<-ended
+		assert.Len(t, s.All(), 4, "none after the end")
+	})
 }

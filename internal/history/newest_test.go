@@ -44,3 +44,14 @@ func TestNewestByMany(t *testing.T) {
 	}
 	assert.Len(t, seen, goroutines*each/2, "none twice")
 }
+
+func TestNewestChange(t *testing.T) {
+	t.Parallel()
+	n := NewNewest[int](3)
+	n.Change(func(int) int { panic("there is none") })
+	for i := range 5 {
+		n.Add(i)
+	}
+	n.Change(func(i int) int { return 10 * i })
+	assert.Equal(t, []int{40, 30, 20}, n.All())
+}

@@ -115,7 +115,7 @@ func TestDocumentIsBounded(t *testing.T) {
 	authority.Mu.Lock()
 	authority.Answer = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/token" {
-			fmt.Fprintf(w, `{"access_token":%q}`, strings.Repeat("x", maxDocument))
+			fmt.Fprintf(w, `{"access_token":%q}`, strings.Repeat("x", 64<<10))
 		}
 		return r.URL.Path == "/token"
 	}
@@ -130,7 +130,7 @@ func TestDocumentIsBounded(t *testing.T) {
 	assert.Equal(t, header, again, "the old login")
 
 	require.NoError(t, tokens.Update(t.Context(), "k", func(document []byte) ([]byte, error) {
-		return append(document, make([]byte, maxDocument)...), nil
+		return append(document, make([]byte, 64<<10)...), nil
 	}))
 	other := New(a.cfg)
 	defer other.Close()
@@ -165,7 +165,7 @@ func TestLoginIsBounded(t *testing.T) {
 
 	long := New(Config{OAuth: config.OAuth{AuthorizationURL: "https://x/", TokenURL: "https://x/", ClientID: "c"}, URL: "https://mcp.example/mcp", Store: new(Memory)})
 	defer long.Close()
-	long.cfg.Scopes = []string{strings.Repeat("x", maxPage)}
+	long.cfg.Scopes = []string{strings.Repeat("x", 32<<10)}
 	assert.ErrorContains(t, long.Login(t.Context(), nil), "more than the limit of 32768")
 }
 
@@ -183,18 +183,18 @@ func TestMemoryIsBounded(t *testing.T) {
 	set := func(key string, document []byte) error {
 		return m.Update(t.Context(), key, func([]byte) ([]byte, error) { return document, nil })
 	}
-	for i := range 2 * maxKept {
+	for i := range 2 * 10_000 {
 		require.NoError(t, set(fmt.Sprint("none", i), nil))
 	}
 	assert.Empty(t, m.documents)
-	for i := range maxKept {
+	for i := range 10_000 {
 		require.NoError(t, set(fmt.Sprint(i), []byte("x")))
 	}
 	assert.EqualError(t, set("more", []byte("x")), "there are 10000 logins in memory, the limit: set Options.TokenStore")
 	assert.NoError(t, set("1", []byte("y")))
 	assert.NoError(t, set("2", nil))
 	assert.NoError(t, set("more", []byte("x")))
-	assert.Len(t, m.documents, maxKept)
+	assert.Len(t, m.documents, 10_000)
 }
 
 // The client proves itself for a revocation as it does for a token.

@@ -223,7 +223,7 @@ func TestPrefixes(t *testing.T) {
 func TestClaimsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := NewBook(10)
-	for i := range MaxPrefixes {
+	for i := range 100_000 {
 		_, _, err := b.Claim(fmt.Sprint("server ", i), "")
 		require.NoError(t, err)
 	}
@@ -372,4 +372,40 @@ func TestRefusedIsTheCallers(t *testing.T) {
 	_ = append(first, Claim{})
 	b.Restore([]Claim{bad("a")})
 	assert.Equal(t, []Claim{bad("d")}, b.Refused(), "a has been returned before")
+}
+
+// A claim knows the own names of its server's tools.
+func TestOwnNames(t *testing.T) {
+	t.Parallel()
+	c := Alone("srv", "")
+	own, ok := c.Own(c.Prefix + separator + "a__b")
+	assert.True(t, ok)
+	assert.Equal(t, "a__b", own)
+	for _, name := range []string{c.Prefix + "_a", "mcp_other__a", ""} {
+		_, ok = c.Own(name)
+		assert.False(t, ok, name)
+	}
+}
+
+// Servers of one book are told apart, whatever stands below it.
+func TestConflictsWithinABookAbove(t *testing.T) {
+	t.Parallel()
+	for _, below := range []string{"", "other"} {
+		under := NewBook(10)
+		if below != "" {
+			_, _, err := under.Claim(below, "")
+			require.NoError(t, err)
+		}
+		above := under.Above()
+		one, first, err := above.Claim("a-b", "")
+		require.NoError(t, err)
+		assert.Empty(t, first)
+		two, first, err := above.Claim("a_b", "")
+		require.NoError(t, err)
+		assert.Equal(t, "a-b", first)
+		assert.NotEqual(t, one.Prefix, two.Prefix)
+	}
+	b := NewBook(10).Above()
+	b.Restore([]Claim{Alone("a-b", ""), Alone("a_b", "")})
+	assert.Equal(t, []Claim{Alone("a_b", "")}, b.Refused())
 }

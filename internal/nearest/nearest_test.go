@@ -181,7 +181,7 @@ func TestDistance(t *testing.T) {
 			require.Equal(t, min(want, limit+1), min(distance(a, b, limit), limit+1), "%s %s %d", a, b, limit)
 		}
 	}
-	assert.Equal(t, maxNearBytes, distance([]byte(strings.Repeat("a", maxNearBytes)), []byte(strings.Repeat("b", maxNearBytes)), maxNearBytes))
+	assert.Equal(t, 128, distance([]byte(strings.Repeat("a", 128)), []byte(strings.Repeat("b", 128)), 128))
 }
 
 func TestFoldedName(t *testing.T) {
@@ -214,9 +214,9 @@ func TestFoldedName(t *testing.T) {
 	}
 	long := foldedName{}
 	long.fold(strings.Repeat("a_", 1<<20))
-	assert.Equal(t, maxNearWords, long.count)
+	assert.Equal(t, 64, long.count)
 	long.fold(strings.Repeat("ABc", 42) + ".x") // 84 words
-	assert.Equal(t, []int{maxNearWords, maxNearWords - 1}, []int{long.count, long.tool})
+	assert.Equal(t, []int{64, 64 - 1}, []int{long.count, long.tool})
 
 	// A word counts once.
 	var one, two foldedName
@@ -224,6 +224,42 @@ func TestFoldedName(t *testing.T) {
 	two.fold("issue_issue")
 	shared, _ := one.sharedWords(&two)
 	assert.Equal(t, 2000*2/(5+2), shared)
+}
+
+// Own names share the letters that stay in order, by the longer of them; what is below three
+// quarters, or the floor, counts nothing.
+func TestSharedLetters(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	word := func() string {
+		b := make([]byte, 1+random.IntN(9))
+		for i := range b {
+			b[i] = "abc"[random.IntN(3)]
+		}
+		return string(b)
+	}
+	seen := make(map[bool]int)
+	for range 20_000 {
+		a, b, floor := word(), word(), 700+random.IntN(301)
+		if random.IntN(2) == 0 { // alike
+			b = a + word()[:1]
+		}
+		var own, other foldedName
+		own.fold(a)
+		other.fold(b)
+		longer := max(len(a), len(b))
+		want := 1000 - 1000*plainDistance(a, b)/longer
+		if want < max(floor, 750) {
+			want = 0
+		}
+		got := own.sharedLetters(&other, floor)
+		if got < max(floor, 750) { // what is a little below may come out too
+			got = 0
+		}
+		require.Equal(t, want, got, "%s %s %d", a, b, floor)
+		seen[want > 0]++
+	}
+	assert.Greater(t, seen[true], 1000)
+	assert.Greater(t, seen[false], 1000)
 }
 
 func TestNearestBounded(t *testing.T) {
@@ -246,7 +282,7 @@ func FuzzNearest(f *testing.F) {
 		for _, g := range got {
 			require.Contains(t, candidates, g)
 		}
-		if i := slices.Index(candidates, name); i >= 0 && n > 0 && len(name) <= maxNearBytes {
+		if i := slices.Index(candidates, name); i >= 0 && n > 0 && len(name) <= 128 {
 			var folded foldedName
 			if folded.fold(name); folded.count > 0 {
 				require.NotEmpty(t, got)

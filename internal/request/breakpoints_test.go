@@ -112,3 +112,24 @@ func TestMarksInADocument(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 4, strings.Count(string(raw), "cache_control"))
 }
+
+// The mark of the tools stands at the last of the first ones that is not deferred.
+func TestMarkOfTools(t *testing.T) {
+	t.Parallel()
+	tool := func(deferred bool) provider.Tool {
+		return provider.Tool{JSON: json.RawMessage(`{"name":"a"}`), Deferred: deferred}
+	}
+	for _, test := range []struct {
+		tools []provider.Tool
+		first int
+		want  int
+	}{
+		{[]provider.Tool{tool(false), tool(false), tool(true)}, 3, 1}, {[]provider.Tool{tool(false), tool(false)}, 1, 0},
+		{[]provider.Tool{tool(true)}, 1, -1}, {[]provider.Tool{tool(false)}, 0, -1},
+	} {
+		list, _ := Anthropic.Body("", test.tools, test.first, nil)["tools"].([]json.RawMessage)
+		for i, raw := range list {
+			assert.Equal(t, i == test.want, strings.Contains(string(raw), "cache_control"), "%d of %v", i, test)
+		}
+	}
+}

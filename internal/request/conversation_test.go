@@ -3,6 +3,7 @@ package request
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/provider"
@@ -111,5 +112,48 @@ func TestNewsOfEachForm(t *testing.T) {
 		got, err := json.Marshal(test.write(test.news, test.adds))
 		require.NoError(t, err)
 		assert.JSONEq(t, test.want, string(got), "%+v %v", test.news, test.adds)
+	}
+}
+
+// The providers without a role for programs are told in the user's role who writes.
+func TestTextsOfEachForm(t *testing.T) {
+	t.Parallel()
+	const by = "[Written by the program that runs the tools, not by the user.]\n\n"
+	for form, want := range map[*Form]string{
+		OpenAIChat: `{"content":"t","role":"user"}`, Gemini: `{"parts":[{"text":"t"}],"role":"user"}`, Bedrock: `{"content":[{"text":"t"}],"role":"user"}`,
+		MCP: `{"content":{"text":"t","type":"text"},"role":"user"}`, OpenAIResponses: `{"content":"t","role":"developer","type":"message"}`,
+		Anthropic: `{"content":[{"text":"t","type":"text"}],"role":"user"}`,
+	} {
+		got := form.Messages(News{Text: "t"}, false)
+		require.Len(t, got, 1, form.format)
+		assert.JSONEq(t, want, string(got[0]), form.format)
+		assert.Empty(t, form.Messages(News{}, false), form.format)
+		assert.Empty(t, form.Text("\n\n", false), form.format)
+		for _, adds := range []bool{false, true} {
+			said := by + "a\n"
+			if form == OpenAIResponses || form == Anthropic && adds {
+				said = "a\n"
+			}
+			assert.Equal(t, said, form.Text("\n\na\n", adds), "%s %t", form.format, adds)
+		}
+	}
+}
+
+// A member without content is left out of a request.
+func TestBodiesOfEachForm(t *testing.T) {
+	t.Parallel()
+	tools := []provider.Tool{{Name: "a", JSON: json.RawMessage(`{"name":"a"}`)}}
+	messages := []json.RawMessage{json.RawMessage(`{"role":"user","content":[{"text":"m"}]}`)}
+	for form, want := range map[*Form][2]string{
+		OpenAIChat:      {`{"messages":[{"role":"system","content":"s"},M],"tools":[{"name":"a"}]}`, `{"messages":[]}`},
+		OpenAIResponses: {`{"instructions":"s","input":[M],"tools":[{"name":"a"}]}`, `{"input":[]}`},
+		Gemini:          {`{"systemInstruction":{"parts":[{"text":"s"}]},"contents":[M],"tools":[{"functionDeclarations":[{"name":"a"}]}]}`, `{"contents":[]}`},
+		Bedrock:         {`{"system":[{"text":"s"}],"messages":[M],"toolConfig":{"tools":[{"name":"a"}]}}`, `{"messages":null}`},
+		MCP:             {`{"systemPrompt":"s","messages":[M],"tools":[{"name":"a"}]}`, `{"messages":[]}`},
+		Anthropic: {`{"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],"messages":[M],"tools":[{"name":"a","cache_control":{"type":"ephemeral"}}],"cache_control":{"type":"ephemeral"}}`,
+			`{"messages":[],"cache_control":{"type":"ephemeral"}}`},
+	} {
+		assert.JSONEq(t, strings.ReplaceAll(want[0], "M", string(messages[0])), string(raw(form.Body("s", tools, 1, messages))), form.format)
+		assert.JSONEq(t, want[1], string(raw(form.Body("", nil, 0, nil))), form.format)
 	}
 }

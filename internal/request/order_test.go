@@ -38,3 +38,25 @@ func TestInOrder(t *testing.T) {
 		assert.Equal(t, strings.Join(c[1], "\n"), strings.Join(got, "\n"), name)
 	}
 }
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	const one, two = `{"role":"system","content":[{"type":"text","text":"1"}]}`, `{"role":"system","content":"2"}`
+	const both = `{"content":[{"type":"text","text":"1"},{"text":"2","type":"text"}],"role":"system"}`
+	for _, test := range []struct{ give, want []string }{
+		{nil, nil}, {[]string{two}, []string{two}}, {[]string{one, two}, []string{both}},
+		{[]string{one, `{"role":"system","content":5}`}, nil}, {[]string{one, `{"role":"system"}`}, nil}, {[]string{one, `{"name":"x","content":"2"}`}, nil}, {[]string{one, `{"role":"system","extra":[]}`}, nil}, {[]string{one, `[]`}, nil},
+	} {
+		var messages, want []json.RawMessage
+		for _, m := range test.give {
+			messages = append(messages, json.RawMessage(m))
+		}
+		for _, m := range test.want {
+			want = append(want, json.RawMessage(m))
+		}
+		if want == nil {
+			want = messages
+		}
+		assert.Equal(t, want, Join(messages), test.give)
+	}
+}

@@ -152,7 +152,7 @@ func withoutEmpty(uri string) string {
 	if place == "" {
 		return uri
 	}
-	slash := strings.HasSuffix(place, "/") && place != "/"
+	slash := strings.HasSuffix(place, "/")
 	if place = path.Clean(place); slash && place != "/" {
 		place += "/"
 	}

@@ -1,11 +1,14 @@
 package resources
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
@@ -167,11 +170,11 @@ func TestLimitsOfItems(t *testing.T) {
 		most int
 		raw  func(n int) string
 	}{
-		"a uri":            {Resource, MaxURI, func(n int) string { return fmt.Sprintf(`{"uri":%q,"name":"a"}`, place(n)) }},
-		"a template":       {Template, maxTemplate, func(n int) string { return fmt.Sprintf(`{"uriTemplate":%q,"name":"a"}`, place(n)) }},
-		"files of a skill": {Skill, maxSkillFiles, func(n int) string { return skillText("b", n-1, 1) }},
-		"bytes of a skill": {Skill, maxSkillBytes, func(n int) string { return skillText("b", 1, n-1) }},
-		"bytes of SKILL.md": {Skill, MaxSkillText, func(n int) string {
+		"a uri":            {Resource, 4 << 10, func(n int) string { return fmt.Sprintf(`{"uri":%q,"name":"a"}`, place(n)) }},
+		"a template":       {Template, 1 << 10, func(n int) string { return fmt.Sprintf(`{"uriTemplate":%q,"name":"a"}`, place(n)) }},
+		"files of a skill": {Skill, 512, func(n int) string { return skillText("b", n-1, 1) }},
+		"bytes of a skill": {Skill, 16 << 20, func(n int) string { return skillText("b", 1, n-1) }},
+		"bytes of SKILL.md": {Skill, 1 << 20, func(n int) string {
 			return strings.Replace(skillText("b", 0, 1), `"size":1`, fmt.Sprintf(`"size":%d`, n), 1)
 		}},
 		"bytes": {Resource, 1 << 20, func(n int) string {
@@ -208,11 +211,11 @@ func TestFormsAtTheirLimit(t *testing.T) {
 	require.NoError(t, err)
 	forms, err := Forms("mem://h/" + strings.Repeat("%2525", 3))
 	require.NoError(t, err)
-	most := (maxFormBytes - least) / len(forms)
+	most := (64<<10 - least) / len(forms)
 	bytes, err := total(most)
 	assert.NoError(t, err)
-	assert.LessOrEqual(t, bytes, maxFormBytes)
-	assert.Greater(t, bytes, maxFormBytes-len(forms))
+	assert.LessOrEqual(t, bytes, 64<<10)
+	assert.Greater(t, bytes, 64<<10-len(forms))
 	_, err = total(most + 1)
 	assert.ErrorContains(t, err, "more than the limit of 64 or of 65536 bytes together")
 }
@@ -345,4 +348,297 @@ func TestServersThatHaveIt(t *testing.T) {
 	var unknown *Unknown
 	require.ErrorAs(t, err, &unknown)
 	assert.Equal(t, []string{"a", "c"}, unknown.Servers)
+}
+
+func identifiers(list []*Entry) (ids []string) {
+	for _, e := range list {
+		ids = append(ids, e.Names.Server+" "+e.ID)
+	}
+	return ids
+}
+
+// A session sees what is neither barred nor held back, nor hidden by an earlier owner's.
+func TestWhatASessionSees(t *testing.T) {
+	t.Parallel()
+	of := func(owner string, entries ...*Entry) Owned {
+		s := shelf(entries...)
+		s.Of = owner
+		return s
+	}
+	prompt := func(server, name string) *Entry { return entry(t, server, Prompt, `{"name":"`+name+`"}`) }
+	barred, held := prompt("s", "barred"), prompt("s", "held")
+	barred.Barred, held.Quarantined = errors.New("barred"), errors.New("held")
+	mine, theirs, covered := prompt("s", "a"), prompt("t", "b"), prompt("s", "a")
+	v := everything(of("x", mine, barred, held), of("y", covered, theirs, prompt("s", "never"), entry(t, "t", Resource, `{"uri":"mem://a"}`)))
+	v.Bar = func(of rules.Subject) error {
+		if of.Own == "never" {
+			return errors.New("never")
+		}
+		return nil
+	}
+	assert.Equal(t, []string{"t b", "s a"}, identifiers(v.Offered(Prompt)), "the last shelf comes first")
+	for _, test := range []struct {
+		of   string
+		e    *Entry
+		want bool
+	}{{"x", mine, true}, {"x", barred, false}, {"x", held, false}, {"y", theirs, true}, {"y", covered, false}, {"z", mine, false}} {
+		assert.Equal(t, test.want, v.Sees(test.of, test.e), "%s %s", test.of, test.e.ID)
+	}
+}
+
+// Models are told of reading if there is something to read, and of files if a skill has any.
+func TestWhatASessionReads(t *testing.T) {
+	t.Parallel()
+	barred := entry(t, "s", Resource, `{"uri":"mem://a"}`)
+	barred.Barred = errors.New("barred")
+	held := skill(t, "s", "held", 1)
+	held.Quarantined = errors.New("held")
+	for name, test := range map[string]struct {
+		entry        *Entry
+		reads, files bool
+	}{
+		"resource":        {entry(t, "s", Resource, `{"uri":"mem://a"}`), true, false},
+		"template":        {entry(t, "s", Template, `{"uriTemplate":"mem://a"}`), true, false},
+		"prompt":          {entry(t, "s", Prompt, `{"name":"a"}`), false, false},
+		"barred":          {barred, false, false},
+		"skill":           {skill(t, "s", "b", 0), false, false},
+		"skill of two":    {skill(t, "s", "b", 1), false, true},
+		"skill held back": {held, false, false},
+	} {
+		v := everything(Owned{}, shelf(test.entry))
+		assert.Equal(t, test.reads, v.Reads(), name)
+		assert.Equal(t, test.files, v.ReadsFiles(), name)
+	}
+	assert.False(t, everything().Reads())
+	assert.False(t, everything().ReadsFiles())
+}
+
+// What is read as the file of a skill is what the skill's own server lists of it.
+func TestVerifyOfAView(t *testing.T) {
+	t.Parallel()
+	sized := func(content string) *Entry {
+		sum := sha256.Sum256([]byte(content))
+		raw := skillText("b", 1, len(content))
+		at := strings.LastIndex(raw, strings.Repeat("0", 64))
+		return entry(t, "s", Skill, raw[:at]+hex.EncodeToString(sum[:])+raw[at+64:])
+	}
+	good, other := sized("good"), sized("fine")
+	text := func(s string) *mcp.ReadResourceResult {
+		return &mcp.ReadResourceResult{Contents: []mcp.ResourceContents{mcp.TextResourceContents{Text: s}}}
+	}
+	const uri = "skill://b/f0.md"
+	at := Place{Server: "s"}
+	v := everything(shelf(good))
+	assert.NoError(t, v.Verify(Resource, at, uri, text("good")))
+	assert.ErrorIs(t, v.Verify(Resource, at, uri, text("evil")), ErrOtherContent)
+	assert.NoError(t, v.Verify(Resource, at, "skill://b/other", text("evil")), "it is no file of a skill")
+	assert.NoError(t, v.Verify(Resource, Place{Server: "t"}, uri, text("evil")), "from another server")
+	assert.NoError(t, v.Verify(Resource, Place{Of: 1, Server: "s"}, uri, text("evil")), "of another owner")
+	assert.NoError(t, v.Verify(Skill, at, uri, text("evil")), "another skill's list")
+	assert.Error(t, v.Verify(Skill, at, "skill://b/SKILL.md", text("evil")), "its own list")
+
+	// One list that has it is enough, if it counts.
+	v = everything(shelf(other, good))
+	assert.NoError(t, v.Verify(Resource, at, uri, text("good")))
+	assert.NoError(t, v.Verify(Resource, at, uri, text("fine")))
+	assert.ErrorIs(t, v.Verify(Resource, at, uri, text("evil")), ErrOtherContent)
+	other.Quarantined = errors.New("held")
+	assert.ErrorIs(t, v.Verify(Resource, at, uri, text("fine")), ErrOtherContent)
+	other.Quarantined, other.Barred = nil, errors.New("barred")
+	assert.ErrorIs(t, v.Verify(Resource, at, uri, text("fine")), ErrOtherContent)
+	assert.NoError(t, v.Verify(Resource, at, uri, text("good")))
+}
+
+// A file is the one content that has its size and its digest.
+func TestVerifyOfAFile(t *testing.T) {
+	t.Parallel()
+	f := &File{Size: 4, Sum: sha256.Sum256([]byte("good"))}
+	of := func(list ...mcp.ResourceContents) *mcp.ReadResourceResult {
+		return &mcp.ReadResourceResult{Contents: list}
+	}
+	text, blob := mcp.TextResourceContents{Text: "good"}, mcp.BlobResourceContents{Blob: "Z29vZA=="}
+	for _, r := range []*mcp.ReadResourceResult{of(text), of(blob)} {
+		data, err := f.Verify(r)
+		assert.NoError(t, err)
+		assert.Equal(t, "good", string(data))
+	}
+	for _, r := range []*mcp.ReadResourceResult{nil, of(), of(text, text), of(mcp.TextResourceContents{Text: "evil"}), of(mcp.BlobResourceContents{Blob: "Z29vZA=!"}), of(nil)} {
+		data, err := f.Verify(r)
+		assert.ErrorIs(t, err, ErrOtherContent)
+		assert.Nil(t, data)
+	}
+	longer := &File{Size: 5, Sum: f.Sum}
+	_, err := longer.Verify(of(text))
+	assert.ErrorIs(t, err, ErrOtherContent, "another size")
+}
+
+// Who asks for what nobody has is told of similar ones that the session may have, the
+// nearest first.
+func TestNearestOfAView(t *testing.T) {
+	t.Parallel()
+	of := func(server, uri string) *Entry { return entry(t, server, Resource, `{"uri":"`+uri+`"}`) }
+	secret := of("s", "mem://report.2")
+	secret.Barred = errors.New("barred")
+	v := everything(shelf(of("s", "mem://report.1"), secret, of("s", "mem:/.report/1"), of("t", "mem://reports.1"), entry(t, "t", Prompt, `{"name":"mem://report.3"}`)))
+	near := func(server, id string) []string {
+		_, err := v.Locate(t.Context(), Resource, server, id, nil)
+		var unknown *Unknown
+		require.ErrorAs(t, err, &unknown)
+		assert.EqualError(t, err, "it is unknown")
+		assert.Equal(t, Unknown{Server: server, ID: id, Nearest: unknown.Nearest}, *unknown)
+		return unknown.Nearest
+	}
+	assert.Equal(t, []string{"mem://report.1", "mem://reports.1"}, near("", "mem://report_1"))
+	assert.Equal(t, []string{"mem://reports.1"}, near("t", "mem://report.1"))
+	assert.Empty(t, near("", "quite another thing"))
+	many := everything()
+	var list []*Entry
+	for i := range 5 {
+		list = append(list, of("s", fmt.Sprintf("mem://report.%d", i)))
+	}
+	many.Shelves = []Owned{shelf(list...)}
+	v = many
+	assert.Len(t, near("", "mem://report.x"), 3)
+}
+
+// Templates, skills and links of the server that is asked are tried, and those of no other.
+func TestLocateAsksTheServerThatIsNamed(t *testing.T) {
+	t.Parallel()
+	all := func(server string) *Entry { return entry(t, server, Template, `{"uriTemplate":"{+x}"}`) }
+	locate := func(v *View, server, uri string, links *Links) (string, error) {
+		at, err := v.Locate(t.Context(), Resource, server, uri, links)
+		return at.Server, err
+	}
+	links := (*Links)(nil).With(Place{Server: "t"}, []string{"mem://linked"}).With(Place{Server: "gone"}, []string{"mem://linked"})
+	v := everything(shelf(all("s"), skill(t, "t", "b", 1)))
+	v.Server = func(p Place) (rules.Subject, bool) { return rules.Subject{Server: p.Server}, p.Server != "gone" }
+	for _, test := range []struct{ server, uri, want string }{
+		{"s", "mem://x", "s"}, {"t", "mem://x", ""}, {"", "mem://x", "s"}, {"t", "skill://b/f0.md", "t"}, {"s", "skill://b/f0.md", "s"},
+		{"t", "mem://linked", "t"}, {"gone", "mem://linked", ""}, {"s", "mem://linked", "s"},
+	} {
+		got, err := locate(v, test.server, test.uri, links)
+		assert.Equal(t, test.want, got, "%s of %q", test.uri, test.server)
+		assert.Equal(t, test.want != "", err == nil, "%s of %q: %v", test.uri, test.server, err)
+	}
+	// A link is one of the place where it came from.
+	foreign := (*Links)(nil).With(Place{Of: 1, Server: "t"}, []string{"mem://linked"})
+	_, err := locate(v, "t", "mem://linked", foreign)
+	assert.Error(t, err)
+
+	// A URI that is barred is so wherever it comes from.
+	v.BarURI = func(any, rules.Subject) error { return errors.New("barred") }
+	for _, test := range []struct{ server, uri string }{{"s", "mem://x"}, {"t", "skill://b/f0.md"}, {"t", "mem://linked"}} {
+		_, err := locate(v, test.server, test.uri, links)
+		assert.ErrorContains(t, err, "barred", test.uri)
+	}
+}
+
+// One way that is open is enough: what a first template may not, a second one may.
+func TestOneWayIsEnough(t *testing.T) {
+	t.Parallel()
+	closed, open := entry(t, "s", Template, `{"uriTemplate":"{+x}","name":"closed"}`), entry(t, "s", Template, `{"uriTemplate":"{+y}","name":"open"}`)
+	for _, list := range [][]*Entry{{closed, open}, {open, closed}} {
+		v := everything(shelf(list...))
+		v.Bar = func(of rules.Subject) error {
+			if of.Own == "closed" {
+				return errors.New("barred")
+			}
+			return nil
+		}
+		at, err := v.Locate(t.Context(), Resource, "", "mem://a", nil)
+		assert.NoError(t, err)
+		assert.Equal(t, "s", at.Server)
+	}
+	both := everything(shelf(entry(t, "s", Resource, `{"uri":"mem://a"}`), entry(t, "t", Resource, `{"uri":"mem://a"}`)))
+	both.Bar = func(of rules.Subject) error { return errors.New("barred " + of.Server) }
+	at, err := both.Locate(t.Context(), Resource, "", "mem://a", nil)
+	assert.ErrorContains(t, err, "barred s", "the first one says why")
+	assert.Equal(t, "s", at.Server)
+}
+
+func TestNoShelf(t *testing.T) {
+	t.Parallel()
+	var none *Shelf
+	assert.Nil(t, none.All())
+	assert.Nil(t, none.Skills())
+	assert.Nil(t, none.Find(ID{}))
+	assert.Nil(t, none.skillsWith("x"))
+	assert.Nil(t, none.Search("x", 1, nil))
+	assert.Nil(t, NewShelf(shelf(skill(t, "s", "b", 0)).Shelf, nil, nil))
+}
+
+// A shelf of the same entries is the shelf that was there.
+func TestShelfIsKept(t *testing.T) {
+	t.Parallel()
+	a, b := skill(t, "s", "a", 0), entry(t, "s", Prompt, `{"name":"b"}`)
+	held, barred := skill(t, "s", "h", 0), skill(t, "s", "i", 0)
+	held.Quarantined, barred.Barred = errors.New("held"), errors.New("barred")
+	index := func(docs []*search.Document) *search.Index { return search.NewIndex(docs, nil) }
+	first := NewShelf(nil, []*Entry{a, b, held, barred}, index)
+	assert.Same(t, first, NewShelf(first, []*Entry{a, b, held, barred}, index))
+	assert.NotSame(t, first, NewShelf(first, []*Entry{b, a, held, barred}, index))
+	assert.Equal(t, []*Entry{a}, first.Skills())
+	assert.Same(t, b, first.Find(ID{"s", Prompt, "b"}))
+	assert.Nil(t, first.Find(ID{"t", Prompt, "b"}))
+	assert.Equal(t, []*Entry{held}, first.skillsWith("skill://h/SKILL.md"))
+}
+
+// What models read of an entry is one line each, but for where it is.
+func TestFoundEntries(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, Found(nil, 5))
+	list := Found([]*Entry{
+		entry(t, "s", Resource, `{"uri":"mem://a/long","name":"a\nb","title":"a b","description":"longer text","mimeType":"text/plain","size":7}`),
+		entry(t, "s", Template, `{"uriTemplate":"mem://{a}","name":"n","title":"t"}`),
+	}, 5)
+	assert.Equal(t, []FoundEntry{
+		{Server: "s", URI: "mem://a/long", Name: "a b", Description: "long…", MIMEType: "text…", Size: 7},
+		{Server: "s", Template: "mem://{a}", Name: "n", Title: "t"},
+	}, list)
+}
+
+// Texts are texts for a model, images are images, and all else is a resource.
+func TestResultOfWhatIsRead(t *testing.T) {
+	t.Parallel()
+	blob := func(kind string) mcp.BlobResourceContents {
+		return mcp.BlobResourceContents{URI: "mem://a", MIMEType: kind, Blob: "AA=="}
+	}
+	got := Result(&mcp.ReadResourceResult{Contents: []mcp.ResourceContents{mcp.TextResourceContents{Text: "t"}, blob("IMAGE/png"), blob("imagery/png"), blob("audio/wav")}})
+	assert.Equal(t, []mcp.Content{mcp.NewTextContent("t"), mcp.NewImageContent("AA==", "IMAGE/png"), mcp.NewEmbeddedResource(blob("imagery/png")), mcp.NewEmbeddedResource(blob("audio/wav"))}, got.Content)
+	assert.NotNil(t, Result(&mcp.ReadResourceResult{}).Content)
+}
+
+// What a skill's server says of its files is complete, or the skill is refused.
+func TestFilesOfASkillAreComplete(t *testing.T) {
+	t.Parallel()
+	zeros := strings.Repeat("0", 64)
+	good := skillText("b", 1, 1)
+	for _, test := range []struct{ old, new, want string }{
+		{`"size":1}]`, `"size":-1}]`, `"skill://b/f0.md" has no size`}, {`,"size":1}]`, `}]`, `"skill://b/f0.md" has no size`},
+		{`"size":1}]`, `"size":0}]`, ""},
+		{`"skill://b/SKILL.md","digest"`, `"skill://b/other","digest"`, "the resources lack its SKILL.md"},
+		{`skill://b/f0.md`, `skill://b/SKILL.md`, `"skill://b/SKILL.md" is there more than once`},
+		{`sha256:` + zeros + `","size":1}]`, `sha256:` + zeros[1:] + `","size":1}]`, `the digest of "skill://b/f0.md"`},
+		{`sha256:` + zeros + `","size":1}]`, `sha256:` + zeros + `0","size":1}]`, `the digest of "skill://b/f0.md"`},
+		{`sha256:` + zeros + `","size":1}]`, `sha512:` + zeros + `","size":1}]`, `the digest of "skill://b/f0.md"`},
+		{`sha256:` + zeros + `","size":1}]`, `sha256:A` + zeros[1:] + `","size":1}]`, `the digest of "skill://b/f0.md"`},
+		{`sha256:` + zeros + `","size":1}]`, `sha256:x` + zeros[1:] + `","size":1}]`, `the digest of "skill://b/f0.md"`},
+		{`sha256:` + zeros + `","size":1}]`, `sha256:a` + zeros[1:] + `","size":1}]`, ""},
+		{`"resources":[`, `"resources":"x","other":[`, "they are no list of files with digests and sizes"},
+		{`"resources":[`, `"other":[`, "they are no list of files with digests and sizes"},
+		{`"resources":[`, `"resources":"dynamic","other":[`, "they are dynamic"},
+		{`"frontmatter"`, `"Uri":"x","frontmatter"`, `the member "uri" is there more than once`},
+		{`"uri":"skill://b/SKILL.md","frontmatter"`, `"frontmatter"`, "the uri is missing"},
+	} {
+		raw := strings.Replace(good, test.old, test.new, 1)
+		require.NotEqual(t, good, raw, test.old)
+		_, err := Parse(Skill, []byte(raw), 1<<20)
+		if test.want == "" {
+			assert.NoError(t, err, test.new)
+		} else {
+			assert.ErrorContains(t, err, test.want, test.new)
+		}
+	}
+	assert.Equal(t, "x/b", SkillPath("skill://x/b/SKILL.md"))
+	assert.Equal(t, "other://x/b", SkillPath("other://x/b/SKILL.md"))
 }

@@ -18,13 +18,13 @@ func TestOnlyTheNewestResultsAreKept(t *testing.T) {
 	for _, id := range "abcdefghijkl" {
 		k = k.With(s, string(id), "text")
 	}
-	require.Len(t, k, MaxKept)
+	require.Len(t, k, 8)
 	_, ok := k.Text("d", nil)
 	assert.False(t, ok)
 	text, ok := k.Text("e", nil)
 	assert.True(t, ok)
 	assert.Equal(t, "text", text)
-	huge := strings.Repeat("x", MaxKeptBytes/2)
+	huge := strings.Repeat("x", 16<<20/2)
 	k = k.With(s, "y", huge).With(s, "z", huge)
 	assert.Len(t, k, 2)
 	k = k.With(s, "the very newest", huge+huge+huge)
@@ -79,7 +79,7 @@ func TestKeptAreSaved(t *testing.T) {
 	t.Parallel()
 	s := NewShelf(1 << 30)
 	var k Kept
-	for i := range MaxKept {
+	for i := range 8 {
 		k = k.With(s, string(rune('a'+i)), strings.Repeat("x", i+1))
 	}
 	stored := make(map[string]string)
@@ -104,7 +104,7 @@ func TestKeptAreSaved(t *testing.T) {
 	assert.Equal(t, saved, k.Saved(put))
 	load := func(key string) (string, bool) { text, ok := stored[key]; return text, ok }
 	for _, k := range []Kept{k, Restored(saved), Restored(Restored(saved).Saved(put)), Restored(saved + " " + saved)} {
-		for i := range MaxKept {
+		for i := range 8 {
 			text, ok := k.Text(string(rune('a'+i)), load)
 			if i == 1 && k[1].ID != "b" {
 				assert.False(t, ok)
@@ -113,7 +113,7 @@ func TestKeptAreSaved(t *testing.T) {
 			assert.True(t, ok)
 			assert.Equal(t, strings.Repeat("x", i+1), text)
 		}
-		assert.LessOrEqual(t, len(k), MaxKept)
+		assert.LessOrEqual(t, len(k), 8)
 	}
 	for _, bad := range []string{"", " ", "a", "= =", strings.Repeat("=", 1000)} {
 		assert.LessOrEqual(t, len(Restored(bad)), 2, bad)
@@ -127,7 +127,7 @@ func FuzzRestored(f *testing.F) {
 	same := func(key string, last time.Time, text *string) (string, time.Time) { return key, last }
 	f.Fuzz(func(t *testing.T, saved string) {
 		k := Restored(saved)
-		require.LessOrEqual(t, len(k), MaxKept)
+		require.LessOrEqual(t, len(k), 8)
 		again := Restored(k.Saved(same))
 		for _, one := range k {
 			_, known := k.Text(one.ID, func(string) (string, bool) { return "", true })

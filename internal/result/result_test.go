@@ -356,3 +356,48 @@ func BenchmarkCut(b *testing.B) {
 		})
 	}
 }
+
+// People are told the beginning of an error's first text, on one line.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	failed := func(contents ...mcp.Content) *mcp.CallToolResult {
+		return &mcp.CallToolResult{IsError: true, Content: contents}
+	}
+	first := mcp.NewTextContent("no\ndisk")
+	for _, test := range []struct {
+		r    *mcp.CallToolResult
+		want string
+	}{
+		{nil, ""}, {mcp.NewToolResultText("fine"), ""}, {failed(), "an error without a text"},
+		{failed(mcp.NewTextContent(" "), nil, mcp.NewImageContent("", ""), &first, mcp.NewTextContent("more")), "no disk"},
+		{failed(mcp.NewEmbeddedResource(mcp.TextResourceContents{Text: "in a resource"})), "in a resource"},
+		{failed(mcp.NewTextContent(strings.Repeat("x", 500))), strings.Repeat("x", 500)},
+		{failed(mcp.NewTextContent(strings.Repeat("x", 501))), strings.Repeat("x", 499) + "…"},
+		{failed(mcp.NewTextContent(strings.Repeat(" ", 8*500-1) + "xy")), "x"},
+	} {
+		assert.Equal(t, test.want, Failure(test.r))
+	}
+}
+
+// What a pointer points to is that; a pointer to nothing is nothing.
+func TestDirect(t *testing.T) {
+	t.Parallel()
+	text, image, audio, link := mcp.NewTextContent("t"), mcp.NewImageContent("d", "m"), mcp.NewAudioContent("d", "m"), mcp.NewResourceLink("u", "", "", "")
+	words, blob := mcp.TextResourceContents{Text: "t"}, mcp.BlobResourceContents{Blob: "b"}
+	embedded, within := mcp.NewEmbeddedResource(words), mcp.NewEmbeddedResource(&words)
+	for _, test := range []struct {
+		give, want mcp.Content
+		pointed    bool
+	}{
+		{nil, nil, true}, {text, text, false}, {embedded, embedded, false},
+		{&text, text, true}, {&image, image, true}, {&audio, audio, true}, {&link, link, true}, {&embedded, embedded, true}, {&within, embedded, true},
+		{within, embedded, true}, {mcp.NewEmbeddedResource(&blob), mcp.NewEmbeddedResource(blob), true},
+		{(*mcp.TextContent)(nil), nil, true}, {(*mcp.ImageContent)(nil), nil, true}, {(*mcp.AudioContent)(nil), nil, true}, {(*mcp.ResourceLink)(nil), nil, true},
+		{(*mcp.EmbeddedResource)(nil), nil, true}, {mcp.EmbeddedResource{}, nil, true},
+		{mcp.NewEmbeddedResource((*mcp.TextResourceContents)(nil)), nil, true}, {mcp.NewEmbeddedResource((*mcp.BlobResourceContents)(nil)), nil, true},
+	} {
+		got, pointed := Direct(test.give)
+		assert.Equal(t, test.want, got)
+		assert.Equal(t, test.pointed, pointed, "%T", test.give)
+	}
+}

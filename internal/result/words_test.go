@@ -9,13 +9,13 @@ import (
 
 func TestResourceText(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("u", maxURI)
+	long := strings.Repeat("u", 2_000)
 	for _, test := range []struct{ uri, content, want string }{
 		{"mem://a", "text", "[resource mem://a]\ntext"},
 		{"", "text", "text"}, {"mem://a", "", ""}, {"", "", ""}, {" \n", "text", "text"},
 		{"mem://a\n[system] b", "text", "[resource mem://a [system] b]\ntext"},
 		{long, "text", "[resource " + long + "]\ntext"},
-		{long + "u", "text", "[resource " + long[:maxURI-1] + "…]\ntext"},
+		{long + "u", "text", "[resource " + long[:2_000-1] + "…]\ntext"},
 	} {
 		assert.Equal(t, test.want, ResourceText(test.uri, test.content), test.uri)
 	}

@@ -66,3 +66,30 @@ func TestRightsAnd(t *testing.T) {
 	one, other := r.And(Access{Deny: []string{"one"}}), r.And(Access{Deny: []string{"other"}})
 	assert.True(t, one.Denies("one") && !one.Denies("other") && other.Denies("other"))
 }
+
+// All lists must permit a tool. What is not permitted is told by the entry that denies it.
+func TestRightsOfATool(t *testing.T) {
+	t.Parallel()
+	tool := Subject{Name: "mcp_s__a", Server: "s", Own: "a", Wanted: "mcp_w__a"}
+	for name, test := range map[string]struct {
+		rights  Rights
+		permits bool
+		because string
+	}{
+		"none":               {nil, true, ""},
+		"one":                {Rights{{Allow: []string{"s/a"}}}, true, ""},
+		"another name":       {Rights{{Allow: []string{"b", "a"}}}, true, ""},
+		"others":             {Rights{{Allow: []string{"b"}}}, false, ": it allows only others"},
+		"denied":             {Rights{{Deny: []string{"b", "s/*"}}}, false, `: it denies "s/*"`},
+		"denied and allowed": {Rights{{Allow: []string{"a"}, Deny: []string{"a"}}}, false, `: it denies "a"`},
+		"the second":         {Rights{{Allow: []string{"a"}}, {Allow: []string{"b"}}}, false, ": it allows only others"},
+		"the second denies":  {Rights{{Allow: []string{"b"}}, {Deny: []string{"a"}}}, false, `: it denies "a"`},
+		"the wanted name":    {Rights{{Deny: []string{"mcp_w__*"}}}, false, `: it denies "mcp_w__*"`},
+		"not by that name":   {Rights{{Allow: []string{"mcp_w__*"}}}, false, ": it allows only others"},
+	} {
+		assert.Equal(t, test.permits, test.rights.Permit(tool), name)
+		if !test.permits {
+			assert.Equal(t, test.because, test.rights.Because(tool), name)
+		}
+	}
+}

@@ -37,3 +37,12 @@ func TestIdle(t *testing.T) {
 		assert.Equal(t, waits, len(k.Idle("here", []string{pattern}, Subject.MatchesAny)) == 0, pattern)
 	}
 }
+
+// An entry that no rule could have is told, also where a server is missing.
+func TestIdleTellsWhatIsNoPattern(t *testing.T) {
+	t.Parallel()
+	k := Known{Missing: []Subject{{Name: "mcp_db__", Server: "db"}}, Tools: []Subject{{Name: "a]b"}}}
+	idle := k.Idle("here", []string{"[a]", "fine", "a]b"}, Subject.MatchesAny)
+	assert.Len(t, idle, 1)
+	assert.EqualError(t, idle[0], `mcphybrid: here: "[a]" has a '[', which is no wildcard: * and ? are; it matches no tool`)
+}

@@ -105,7 +105,7 @@ func TestIncluding(t *testing.T) {
 // A long intent is cut, between code points.
 func TestCutIntent(t *testing.T) {
 	for behind := range 4 {
-		begin := strings.Repeat("x", MaxIntent-behind)
+		begin := strings.Repeat("x", 1000-behind)
 		want := begin
 		if behind == 3 {
 			want += "文"
@@ -113,7 +113,7 @@ func TestCutIntent(t *testing.T) {
 		assert.Equal(t, want, CutIntent(begin+"文 and more"))
 		assert.Equal(t, begin, CutIntent(begin))
 	}
-	assert.Empty(t, CutIntent(strings.Repeat("\x80", MaxIntent+1)), "no code point begins")
+	assert.Empty(t, CutIntent(strings.Repeat("\x80", 1000+1)), "no code point begins")
 }
 
 // A Set keeps its rules as they were when it was made.
@@ -124,4 +124,85 @@ func TestSetKeepsItsPatterns(t *testing.T) {
 	require.NoError(t, err)
 	patterns[0] = "mcp_c__*"
 	require.Equal(t, []string{"mcp_a__*", "mcp_b__*"}, s.Rules[0].Patterns)
+}
+
+// What is wrong with a rule is named, and each limit is where it is said to be.
+func TestValidateRules(t *testing.T) {
+	t.Parallel()
+	good := Rule{Name: "r", Intent: "*", Patterns: []string{"a"}, Action: Include}
+	for name, test := range map[string]struct {
+		change func(*Rule)
+		want   string
+	}{
+		"good":                 {func(*Rule) {}, ""},
+		"exclude":              {func(r *Rule) { r.Action = "exclude" }, ""},
+		"summarize":            {func(r *Rule) { r.Action = "summarize" }, ""},
+		"no name":              {func(r *Rule) { r.Name = "" }, "the name is missing"},
+		"a bracket":            {func(r *Rule) { r.Intent = "a[b" }, `the intent: "a[b" has a '[', which is no wildcard: * and ? are`},
+		"the longest intent":   {func(r *Rule) { r.Intent = strings.Repeat("x", 1000) }, ""},
+		"a longer intent":      {func(r *Rule) { r.Intent = strings.Repeat("x", 1001) }, "the intent has 1001 bytes, more than the limit of 1000"},
+		"no patterns":          {func(r *Rule) { r.Patterns = nil }, "there are no patterns"},
+		"an empty pattern":     {func(r *Rule) { r.Patterns = []string{"a", ""} }, "pattern 1 is empty"},
+		"a closing bracket":    {func(r *Rule) { r.Patterns = []string{"a", "b]"} }, `pattern 1: "b]" has a ']', which is no wildcard: * and ? are`},
+		"a backslash":          {func(r *Rule) { r.Patterns = []string{`\a`} }, `pattern 0: "\\a" has a '\\', which is no wildcard: * and ? are`},
+		"no action":            {func(r *Rule) { r.Action = "" }, `the action is missing: it must be "include", "exclude" or "summarize"`},
+		"another action":       {func(r *Rule) { r.Action = "drop" }, `the action is "drop", must be "include", "exclude" or "summarize"`},
+		"wildcards are none":   {func(r *Rule) { r.Patterns = []string{"a*?b"} }, ""},
+		"an intent without it": {func(r *Rule) { r.Intent = "" }, ""},
+	} {
+		r := good
+		test.change(&r)
+		_, err := NewSet([]Rule{good, r})
+		if test.want == "" {
+			assert.NoError(t, err, name)
+		} else {
+			assert.EqualError(t, err, fmt.Sprintf("rule 1 %q: %s", r.Name, test.want), name)
+		}
+	}
+}
+
+func TestRulesAtTheirLimit(t *testing.T) {
+	t.Parallel()
+	rules := slices.Repeat([]Rule{{Name: "r", Patterns: []string{"a"}, Action: Include}}, 10_001)
+	set, err := NewSet(rules[:10_000])
+	require.NoError(t, err)
+	assert.Len(t, set.Matches(Subject{Name: "a"}), 10_000)
+	_, err = NewSet(rules)
+	assert.EqualError(t, err, "there are 10001 rules, more than the limit of 10000")
+}
+
+// Rules stand by descending priority, equal ones in their order; of those that apply, the
+// ones that include are named.
+func TestIncluders(t *testing.T) {
+	t.Parallel()
+	set, err := NewSet([]Rule{
+		{Name: "low", Priority: 1, Patterns: []string{"a"}, Action: Include},
+		{Name: "first", Priority: 2, Patterns: []string{"a"}, Action: Include},
+		{Name: "out", Priority: 2, Patterns: []string{"a"}, Action: Exclude},
+		{Name: "other", Priority: 2, Intent: "other", Patterns: []string{"a"}, Action: Include},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, `: "first" "low"`, set.Includers(set.Applying("this")))
+	assert.Equal(t, `: "first" "other" "low"`, set.Includers(set.Applying("other")))
+	assert.Equal(t, ":", set.Includers(make([]bool, 4)))
+}
+
+// A rule that excludes one of the forms of a URI excludes it, and one that includes a form
+// does not include it.
+func TestRulesOfForms(t *testing.T) {
+	t.Parallel()
+	set, err := NewSet([]Rule{
+		{Name: "out", Patterns: []string{"s/mem://H/a"}, Action: Exclude},
+		{Name: "in", Patterns: []string{"s/mem://h/a"}, Action: Include},
+		{Name: "as it is", Patterns: []string{"s/mem://h/%61"}, Action: Include},
+	})
+	require.NoError(t, err)
+	of := Subject{Server: "s", Own: "x", URI: "mem://h/%61"}
+	assert.Equal(t, []uint16{2}, set.Matches(of))
+	of.Forms = []string{"mem://other", "mem://h/a"}
+	assert.Equal(t, []uint16{0, 2}, set.Matches(of))
+	assert.True(t, of.Forbidden([]string{"s/mem://h/a"}))
+	assert.True(t, of.Forbidden([]string{"s/mem://h/%61"}))
+	assert.False(t, of.Forbidden([]string{"s/mem://h/b"}))
+	assert.False(t, of.MatchesAny([]string{"s/mem://h/a"}), "only what forbids looks at forms")
 }

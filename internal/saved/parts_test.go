@@ -198,7 +198,7 @@ func TestTextsOfOtherClocks(t *testing.T) {
 		for ago, puts := range map[time.Duration]int{0: 0, again - 1: 0, again: 1, 1 - again: 0, -again: 1, -24 * again: 1} {
 			s := new(memory)
 			last := time.Now().Add(-ago)
-			key, _ := partsOf(s, new(bytes.Buffer)).keepText("", last, &text, maxText)
+			key, _ := partsOf(s, new(bytes.Buffer)).keepText("", last, &text, 4<<20)
 			assert.Equal(t, store.KeyOf([]byte(text)), key)
 			assert.Equal(t, puts, s.puts, ago)
 		}
@@ -247,24 +247,24 @@ func TestPutsAreForgotten(t *testing.T) {
 			before := s.puts
 			for i := from; i < to; i++ {
 				require.True(t, parts.keep(fmt.Sprint(i), func() []byte { return nil }))
-				require.LessOrEqual(t, len(parts.last), maxPut)
+				require.LessOrEqual(t, len(parts.last), 10_000)
 			}
 			return s.puts - before
 		}
 		const more = 10
-		assert.Equal(t, maxPut+more, puts(0, maxPut+more))
-		assert.Zero(t, puts(more, maxPut+more))
+		assert.Equal(t, 10_000+more, puts(0, 10_000+more))
+		assert.Zero(t, puts(more, 10_000+more))
 		assert.Equal(t, more, puts(0, more), "the oldest were forgotten")
-		assert.Zero(t, puts(2*more, maxPut+more), "and now the next ones")
-		assert.Len(t, parts.puts, maxPut)
+		assert.Zero(t, puts(2*more, 10_000+more), "and now the next ones")
+		assert.Len(t, parts.puts, 10_000)
 
 		time.Sleep(again / 2)
-		assert.Equal(t, 1, puts(maxPut+more, maxPut+more+1))
+		assert.Equal(t, 1, puts(10_000+more, 10_000+more+1))
 		time.Sleep(again / 2)
 		assert.Equal(t, 1, puts(0, 1), "an hour has passed")
 		assert.Len(t, parts.last, 2, "all others are old")
 		assert.Len(t, parts.puts, 2)
-		assert.Zero(t, puts(maxPut+more, maxPut+more+1))
+		assert.Zero(t, puts(10_000+more, 10_000+more+1))
 	})
 }
 

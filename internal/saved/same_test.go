@@ -85,6 +85,14 @@ func TestSizeOfATornText(t *testing.T) {
 	}
 }
 
+// Space between values does not count, whatever it is; within a text it does.
+func TestSizeWithoutSpace(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"{ \n\t\r}": 2, "\r\r[1,\t2]\n": 5, `" "`: 3, "1 2": 2} {
+		assert.Equal(t, want, size([]byte(text)), "%q", text)
+	}
+}
+
 // scribbling is a store of a host that goes on to use the memory of what it gets and gives.
 type scribbling struct{ memory }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -80,7 +81,7 @@ func TestLimit(t *testing.T) {
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	s := new(State)
-	for range maxEntries + 1 {
+	for range 1<<16 + 1 {
 		s.Shown = append(s.Shown, Item{Kind: "x"})
 	}
 	_, err := Parse([]byte(text.JSON(struct {
@@ -91,12 +92,12 @@ func TestEntries(t *testing.T) {
 	full, err := Parse([]byte(text.JSON(struct {
 		Version int    `json:"version"`
 		Shown   []Item `json:"shown"`
-	}{version, s.Shown[:maxEntries]})), 1<<30)
+	}{version, s.Shown[:1<<16]})), 1<<30)
 	require.NoError(t, err)
-	assert.Len(t, full.Shown, maxEntries)
+	assert.Len(t, full.Shown, 1<<16)
 	got, err := Parse(s.JSON(1<<30, nil), 1<<30)
 	require.NoError(t, err)
-	assert.Len(t, got.Shown, maxEntries/2)
+	assert.Len(t, got.Shown, 1<<16/2)
 }
 
 func TestParseNamesTheMistake(t *testing.T) {
@@ -180,4 +181,51 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, part.Whole(nil))
 		require.LessOrEqual(t, len(part.Shown), len(s.Shown))
 	})
+}
+
+// A session that is restored has at least the lists that the saved one had, and an intent if
+// that had one.
+func TestFits(t *testing.T) {
+	t.Parallel()
+	s := &State{Lists: 2, Skills: 3, Intent: "mail"}
+	assert.NoError(t, s.Fits(2, 3, "other"))
+	assert.NoError(t, s.Fits(3, 4, "x"))
+	assert.ErrorContains(t, s.Fits(1, 3, "x"), "has more access lists than the new one, 2 instead of 1: ")
+	assert.ErrorContains(t, s.Fits(2, 2, "x"), "has more lists of skills than the new one, 3 instead of 2: ")
+	assert.ErrorContains(t, s.Fits(2, 3, ""), `had the intent "mail"`)
+	assert.NoError(t, new(State).Fits(0, 0, ""))
+}
+
+// A prefix that is named has a number of tools, within the limit, and one that is not has
+// none.
+func TestToolsOfAPrefix(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		key   string
+		tools int
+		ok    bool
+	}{{"k", 0, true}, {"k", 1, true}, {"k", 65536, true}, {"k", 65537, false}, {"k", -1, false}, {"", 0, true}, {"", 1, false}} {
+		_, err := Parse(fmt.Appendf(nil, `{"version":5,"opening":%q,"first":%d}`, test.key, test.tools), 1000)
+		if test.ok {
+			assert.NoError(t, err, test)
+		} else {
+			assert.EqualError(t, err, fmt.Sprintf("its prefix %q has %d tools", test.key, test.tools))
+		}
+	}
+	for gone, ok := range map[int]bool{0: false, 1: true, 2: true, 3: false} {
+		_, err := Parse(fmt.Appendf(nil, `{"version":5,"opening":"k","first":2,"gone":[%d]}`, gone), 1000)
+		assert.Equal(t, ok, err == nil, "%d: %v", gone, err)
+	}
+}
+
+// A tool is known by its definition, or by the key of the part that has it.
+func TestIs(t *testing.T) {
+	t.Parallel()
+	def := []byte(`{"name":"a"}`)
+	for _, test := range []struct {
+		t    Tool
+		want bool
+	}{{Tool{}, true}, {Tool{Definition: def}, true}, {Tool{Definition: []byte("x")}, false}, {Tool{Part: store.KeyOf(def)}, true}, {Tool{Part: store.KeyOf([]byte("x"))}, false}, {Tool{Part: store.KeyOf([]byte("x")), Definition: def}, false}} {
+		assert.Equal(t, test.want, test.t.Is(def))
+	}
 }

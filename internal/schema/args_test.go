@@ -177,7 +177,7 @@ func decodedNoNull(schema []byte) (names []string) {
 	}
 	properties, _ := text.Members(in.Properties)
 	for _, p := range properties {
-		if !slices.Contains(in.Required, p.Name) && decodedRefusesNull(p.Value, maxSchemaDepth) {
+		if !slices.Contains(in.Required, p.Name) && decodedRefusesNull(p.Value, 4) {
 			names = append(names, p.Name)
 		}
 	}

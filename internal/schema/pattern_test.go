@@ -152,7 +152,7 @@ func TestSchemasAreCompiledInTurn(t *testing.T) {
 // What is too large for its patterns says by how much.
 func TestPatternErrors(t *testing.T) {
 	for pattern, want := range map[string]string{
-		strings.Repeat("x", maxPatternText+1):               "the patterns of a schema may have 8192 bytes",
+		strings.Repeat("x", 1<<13+1):                        "the patterns of a schema may have 8192 bytes",
 		"(?i)[a-" + strings.Repeat("ſa-", 8) + "]":          "and a range of letters beyond ASCII without regard to case 4096",
 		strings.Repeat("x{1000}", 17):                       "the patterns of a schema may have 16384 instructions",
 		`^[` + strings.Repeat(`\\pL\\pN`, 3) + `\\pM]{500}`: "the classes in the patterns of a schema may have 524288 ends of ranges",
@@ -169,6 +169,15 @@ func TestPatternErrors(t *testing.T) {
 	}
 }
 
+// The patterns of a schema may have 16384 instructions together, and not one more.
+func TestPatternsAtTheirLimit(t *testing.T) {
+	full := strings.Repeat("x{1000}", 16) + strings.Repeat("x", 352)
+	for more, ok := range map[string]bool{"": true, "x": false} {
+		err := NewValidator(json.RawMessage(`{"patternProperties":{"` + full + more + `":{}}}`)).Err()
+		assert.Equal(t, ok, err == nil, "%v", err)
+	}
+}
+
 // FuzzPatternSize compares the estimate with the program that Go makes.
 func FuzzPatternSize(f *testing.F) {
 	for _, s := range []string{
@@ -178,7 +187,7 @@ func FuzzPatternSize(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, expression string) {
-		if readingCost(expression) > maxPatternText {
+		if readingCost(expression) > 1<<13 {
 			t.Skip("refused before it is read")
 		}
 		parsed, err := syntax.Parse(expression, syntax.Perl)
@@ -186,7 +195,7 @@ func FuzzPatternSize(f *testing.F) {
 			t.Skip("not an expression")
 		}
 		size := sizeOf(parsed)
-		if size.instructions > maxPatternSize || size.runes > maxPatternRunes {
+		if size.instructions > 1<<14 || size.runes > 1<<19 {
 			t.Skip("refused before it is compiled")
 		}
 		program, err := syntax.Compile(parsed.Simplify())
@@ -200,4 +209,20 @@ func FuzzPatternSize(f *testing.F) {
 		assert.GreaterOrEqual(t, size.instructions+2, int64(len(program.Inst)), "and two for the start and the end")
 		assert.GreaterOrEqual(t, size.runes, int64(runes))
 	})
+}
+
+// Matching costs as many steps as the pattern is large and the text is long, and a schema as
+// much memory as it has objects and as their paths are long.
+func TestCostsOfAMatchAndAnObject(t *testing.T) {
+	t.Parallel()
+	m := &meter{left: 1000}
+	m.match(&pattern{size: 32}, strings.Repeat("x", 34))
+	assert.EqualValues(t, 1000-1-68, m.left)
+	m.match(nil, "x")
+	assert.EqualValues(t, 1000-1-68, m.left)
+	g := &gauge{left: 1000}
+	g.object(5)
+	g.object(7)
+	assert.EqualValues(t, 1612, g.kept)
+	assert.EqualValues(t, 1000-2*(perObject-1), g.left)
 }

@@ -23,7 +23,7 @@ func TestRecentIsBounded(t *testing.T) {
 	t.Parallel()
 	var r Recent
 	size := perByte*len(numbered(1000)) + perSchema
-	room := MaxRecent / size
+	room := 5 << 20 / size
 	first := r.Of(numbered(1000))
 	require.Same(t, first, r.Of(numbered(1000)), "one validator for equal schemas")
 	var gone []weak.Pointer[Validator]
@@ -36,7 +36,7 @@ func TestRecentIsBounded(t *testing.T) {
 		if i < room {
 			gone = append(gone, weak.Make(v))
 		}
-		require.LessOrEqual(t, r.bytes, MaxRecent)
+		require.LessOrEqual(t, r.bytes, 5<<20)
 		require.Same(t, first, r.Of(numbered(1000)), "it was used last but one")
 	}
 	assert.Len(t, r.of, r.order.Len())
@@ -47,7 +47,7 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 
 	// A schema that is larger than the limit takes the place of all others.
-	large := json.RawMessage(fmt.Sprintf(`{"type":"object","description":%q}`, strings.Repeat("x", MaxRecent)))
+	large := json.RawMessage(fmt.Sprintf(`{"type":"object","description":%q}`, strings.Repeat("x", 5<<20)))
 	r.Of(large)
 	assert.Equal(t, 1, r.order.Len())
 	r.Of(numbered(1000))
@@ -63,7 +63,7 @@ func TestRecentCountsWhatIsCompiled(t *testing.T) {
 	for i := range 500 {
 		v := r.Of(json.RawMessage(fmt.Sprintf(`{"properties":{"a":{"pattern":"^\\pL{200}%d"}}}`, i)))
 		require.NoError(t, v.Err())
-		require.LessOrEqual(t, r.bytes, MaxRecent)
+		require.LessOrEqual(t, r.bytes, 5<<20)
 	}
 	assert.Less(t, heapBytes()-before, 2*MaxRecent)
 	runtime.KeepAlive(&r)
@@ -80,7 +80,7 @@ func heapBytes() int {
 func TestRecentConcurrently(t *testing.T) {
 	t.Parallel()
 	var r Recent
-	pad := strings.Repeat("x", MaxRecent/perByte/4)
+	pad := strings.Repeat("x", 5<<20/perByte/4)
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -95,6 +95,6 @@ func TestRecentConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	assert.LessOrEqual(t, r.bytes, MaxRecent)
+	assert.LessOrEqual(t, r.bytes, 5<<20)
 	assert.Len(t, r.of, r.order.Len())
 }

@@ -142,7 +142,7 @@ func TestValidatePointers(t *testing.T) {
 func TestValidateMore(t *testing.T) {
 	v := NewValidator(json.RawMessage(`{"properties":{"a":{"items":{"type":"string"}}},"required":["b"]}`))
 	found, more := v.Validate(json.RawMessage(`{"a":[` + strings.Repeat("1,", 29) + `1]}`))
-	require.Len(t, found, maxViolations)
+	require.Len(t, found, 16)
 	assert.Equal(t, 15, more)
 	assert.Equal(t, Violation{"", `is missing the property "b"`}, found[0])
 	assert.Equal(t, "/a/0", found[1].Pointer)
@@ -205,10 +205,10 @@ func TestValidateUncompilable(t *testing.T) {
 		{`{"patternProperties":{"(?!a)":{}}}`, "expression"},
 		{`{"maximum":1e1000000}`, "too large"},
 		{`{"maximum":1e99999999999999999999}`, "too large"},
-		{`{"const":[1` + strings.Repeat("0", maxNumber) + `]}`, "too large"},
-		{deep(maxJSONNesting), "too deep"},
+		{`{"const":[1` + strings.Repeat("0", 400) + `]}`, "too large"},
+		{deep(256), "too deep"},
 		{deep(20_000), "depth"},
-		{`{"enum":[1` + strings.Repeat(",1", maxSchemaValues) + `]}`, "too large"},
+		{`{"enum":[1` + strings.Repeat(",1", 1<<13) + `]}`, "too large"},
 		{`{"properties":{"` + strings.Repeat("k", 200_000) + `":{"enum":[` + strings.Repeat("1,", 1000) + `2]}}}`, "too large"},
 		{`[]`, ""}, {`"s"`, ""}, {`null`, ""}, {`5`, ""}, {``, "EOF"}, {`{`, "EOF"},
 	}
@@ -404,7 +404,7 @@ func FuzzValidate(f *testing.F) {
 		v := NewValidator(schema)
 		found, more := v.Validate(args)
 		require.Less(t, time.Since(start), time.Second)
-		require.LessOrEqual(t, len(found), maxViolations)
+		require.LessOrEqual(t, len(found), 16)
 		again, moreAgain := NewValidator(schema).Validate(args)
 		require.Equal(t, found, again)
 		require.Equal(t, more, moreAgain)

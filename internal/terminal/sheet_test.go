@@ -3,6 +3,7 @@ package terminal
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,4 +41,14 @@ func TestSheetKeepsTheError(t *testing.T) {
 	s.Row("a")
 	s.Gap()
 	assert.EqualError(t, s.Err(), "no space left")
+}
+
+// JSON for programs is indented, ends with a line break, and has no escapes for HTML.
+func TestPrintJSON(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	assert.NoError(t, PrintJSON(&b, map[string]any{"a": "<&>", "b": []int{1}}))
+	assert.Equal(t, "{\n  \"a\": \"<&>\",\n  \"b\": [\n    1\n  ]\n}\n", b.String())
+	assert.Error(t, PrintJSON(full{}, 1))
+	assert.Error(t, PrintJSON(&b, func() {}))
 }

@@ -1,7 +1,9 @@
 package text
 
 import (
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -42,4 +44,50 @@ func TestBeginsWord(t *testing.T) {
 		}
 		assert.Equal(t, want, got)
 	}
+}
+
+func TestASCIILetters(t *testing.T) {
+	t.Parallel()
+	for c := range 256 {
+		b := byte(c)
+		lower, upper := strings.IndexByte("abcdefghijklmnopqrstuvwxyz", b) >= 0, strings.IndexByte("ABCDEFGHIJKLMNOPQRSTUVWXYZ", b) >= 0
+		assert.Equal(t, lower, IsLower(b), "%q", b)
+		assert.Equal(t, upper, IsUpper(b), "%q", b)
+		digit := strings.IndexByte("0123456789", b) >= 0
+		assert.Equal(t, lower || upper || digit || b == '_' || b == '-', IsSafeByte(b), "%q", b)
+		want := Separator
+		switch {
+		case lower:
+			want = Lower
+		case upper:
+			want = Upper
+		case digit:
+			want = Digit
+		}
+		if c < utf8.RuneSelf {
+			assert.Equal(t, want, ASCIIKinds[c], "%q", b)
+		}
+	}
+}
+
+// The edges of each range of characters, and what a script says that has no spaces.
+func TestKindOfEdges(t *testing.T) {
+	t.Parallel()
+	for r, want := range map[rune]Kind{
+		'ÿ': Lower, 'Ÿ': Upper, 0x2ff: Separator, 0x300: Accent, 0x36f: Accent, 0x370: Upper, 0x371: Lower,
+		0x4dff: Separator, 0x4e00: Dense, 0x9fff: Dense, 0xabff: Separator, 0xac00: Dense, 0xd7a3: Dense,
+		0xfdff: Separator, 0xfe00: Accent, 0xfe0f: Accent, 0xfe10: Separator,
+		'ー': Dense, 'あ': Dense, 'ア': Dense, '㐀': Dense, 'ᄀ': Dense,
+		'ก': Dense, '\u0e31': Joiner, '฿': Separator, '๑': Digit, 'ກ': Dense, 'ក': Dense, 'က': Dense,
+		'ǅ': Upper, '\u0901': Lower, '½': Digit, '·': Separator, '٣': Digit,
+	} {
+		assert.Equal(t, want, KindOf(r), "%q %U", r, r)
+	}
+}
+
+func TestLettersAreASet(t *testing.T) {
+	t.Parallel()
+	assert.Zero(t, Letters(nil))
+	assert.Equal(t, uint32(1<<1|1<<2|1<<26), Letters([]byte("abzab")))
+	assert.Equal(t, Letters([]byte("abc")), Letters([]byte("CBA")))
 }

@@ -3,6 +3,7 @@ package trust
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestAcceptAtTheLimit(t *testing.T) {
 // Whatever a store has of what was known before, the newest of it are kept, up to a limit.
 func TestFormerIsBoundedWhenRead(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]int{0: 0, 1: 1, maxFormer - 1: maxFormer - 1, maxFormer: maxFormer, maxFormer + 1: maxFormer, 10 * maxFormer: maxFormer} {
+	for n, want := range map[int]int{0: 0, 1: 1, 8 - 1: 8 - 1, 8: 8, 8 + 1: 8, 10 * 8: 8} {
 		var former []string
 		for i := range n {
 			former = append(former, fmt.Sprint("f", i))
@@ -106,10 +107,66 @@ func TestSaveGoesOn(t *testing.T) {
 // writes.
 func TestToolsShareNoFormer(t *testing.T) {
 	t.Parallel()
-	was := tool{Sum: "1", Hash: "h", Former: append(make([]string, 0, maxFormer), "f")}
+	was := tool{Sum: "1", Hash: "h", Former: append(make([]string, 0, 8), "f")}
 	one := was.replacing(&tool{Sum: "2", Hash: "x"})
 	other := was.replacing(&tool{Sum: "3", Hash: "y"})
 	assert.Equal(t, []string{"f", "x"}, one.Former)
 	assert.Equal(t, []string{"f", "y"}, other.Former)
 	assert.Equal(t, []string{"f"}, was.Former)
+}
+
+// A store is loaded once, and again after an error.
+func TestLoadedOnce(t *testing.T) {
+	t.Parallel()
+	doc := &counting{err: errors.New("no disk")}
+	m := fresh(Never, 10, doc)
+	assert.ErrorContains(t, m.Load(), "loading the known tools: no disk")
+	doc.err = nil
+	for range 3 {
+		assert.NoError(t, m.Load())
+	}
+	assert.Equal(t, 2, doc.loads)
+	_, err := m.Refresh()
+	assert.NoError(t, err)
+	assert.Equal(t, 3, doc.loads)
+	assert.NoError(t, fresh(Never, 10, nil).Load(), "there is no store")
+}
+
+// counting is a store that counts how often it is loaded.
+type counting struct {
+	memory
+	err   error
+	loads int
+}
+
+func (c *counting) Load() ([]byte, error) {
+	c.loads++
+	return nil, c.err
+}
+
+// What was said of a server that is gone is over; its tools stay known.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	m := fresh(Never, 10, nil)
+	m.Judge("s", []*Definition{define("a", "1")})
+	m.Left("s")
+	m.Left("never was")
+	assert.Equal(t, Changed, m.Judge("s", []*Definition{define("a", "2")})[0].Finding)
+}
+
+// Who does not wait for new tools marks none of others' as one that came late: those who wait,
+// and share the store, would hold it back.
+func TestOnlyWhoWaitsMarksLateTools(t *testing.T) {
+	t.Parallel()
+	for caution, want := range map[Caution]bool{Never: false, Suspect: false, Always: true} {
+		doc := new(memory)
+		first, other := fresh(caution, 10, doc), fresh(Never, 10, doc)
+		first.Judge("s", []*Definition{define("a", "1")})
+		other.Judge("s", []*Definition{define("a", "1"), define("b", "1")})
+		_, err := other.Save()
+		require.NoError(t, err)
+		_, err = first.Refresh()
+		require.NoError(t, err)
+		assert.Equal(t, want, first.servers["s"].tools["b"].Late, caution)
+	}
 }

@@ -292,10 +292,10 @@ func TestBounds(t *testing.T) {
 	assert.Equal(t, Beyond, m.Judge("s", []*Definition{define("7", "")})[0].Finding)
 	assert.Equal(t, Changed, m.Judge("s", []*Definition{define("0", "other")})[0].Finding, "the first is not forgotten")
 	assert.Len(t, m.servers["s"].tools, 3)
-	for i := range MaxServers {
+	for i := range 10_000 {
 		m.Judge(fmt.Sprint("server ", i), nil)
 	}
-	assert.Len(t, m.servers, MaxServers)
+	assert.Len(t, m.servers, 10_000)
 	assert.Equal(t, Beyond, m.Judge("one more", []*Definition{define("a", "")})[0].Finding)
 }
 
@@ -501,7 +501,7 @@ func TestFormer(t *testing.T) {
 	m := fresh(Suspect, 10, doc)
 	version := func(n int) *Definition { return define("a", fmt.Sprint(n)) }
 	m.Judge("s", []*Definition{version(0)})
-	for n := 1; n <= maxFormer+2; n++ {
+	for n := 1; n <= 8+2; n++ {
 		assert.False(t, m.Knew("s", version(n)), n)
 		m.Judge("s", []*Definition{version(n)})
 		assert.False(t, m.Knew("s", version(n)), "listed, not accepted")
@@ -512,14 +512,14 @@ func TestFormer(t *testing.T) {
 	other := fresh(Suspect, 10, doc)
 	other.Judge("s", []*Definition{define("a", "its own")})
 	require.NoError(t, other.Load())
-	for n := range maxFormer + 4 {
-		kept := n >= 2 && n <= maxFormer+2
+	for n := range 8 + 4 {
+		kept := n >= 2 && n <= 8+2
 		assert.Equal(t, kept, m.Knew("s", version(n)), n)
 		assert.Equal(t, kept, other.Knew("s", version(n)), n)
 	}
 	assert.False(t, m.Knew("s", define("b", "0")))
 	assert.False(t, m.Knew("t", version(0)))
-	require.Len(t, m.servers["s"].tools["a"].Former, maxFormer)
+	require.Len(t, m.servers["s"].tools["a"].Former, 8)
 }
 
 // Of two processes that saw different definitions first, both know both in the end, whichever

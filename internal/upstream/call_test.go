@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
@@ -55,4 +58,41 @@ func TestCallWaitsForWhatItEnables(t *testing.T) {
 		tools, _ := srv.listed()
 		assert.Len(t, tools, 2+i)
 	}
+}
+
+// What a server lists beside tools is asked for by its URI or name, and what bars it comes
+// before the request.
+func TestReadPromptAndComplete(t *testing.T) {
+	t.Parallel()
+	s := mcptest.Server("s", mcptest.Echo("a", ""))
+	asked := 0
+	s.AddResource(mcp.NewResource("mem://a", "a"), func(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		asked++
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, Text: "read"}}, nil
+	})
+	s.AddPrompt(mcp.NewPrompt("p", mcp.WithArgument("x")), func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		asked++
+		return mcp.NewGetPromptResult(r.Params.Name+" "+r.Params.Arguments["x"], nil), nil
+	})
+	srv := started(t, config.Server{Name: "s", InProcess: s}, Limits{})
+	read, err := srv.Read(t.Context(), nil, "mem://a")
+	require.NoError(t, err)
+	assert.Equal(t, []mcp.ResourceContents{mcp.TextResourceContents{URI: "mem://a", Text: "read"}}, read.Contents)
+	prompt, err := srv.Prompt(t.Context(), nil, "p", map[string]string{"x": "y"})
+	require.NoError(t, err)
+	assert.Equal(t, "p y", prompt.Description)
+	_, err = srv.Read(t.Context(), nil, "mem://b")
+	assert.Error(t, err)
+	barred := errors.New("barred")
+	bar := func() error { return barred }
+	before := asked
+	_, err = srv.Read(t.Context(), bar, "mem://a")
+	assert.ErrorIs(t, err, barred)
+	_, err = srv.Prompt(t.Context(), bar, "p", nil)
+	assert.ErrorIs(t, err, barred)
+	_, err = srv.Complete(t.Context(), bar, mcp.CompleteParams{})
+	assert.ErrorIs(t, err, barred)
+	_, err = srv.Call(t.Context(), Tool{Name: "a", Bar: bar}, nil)
+	assert.ErrorIs(t, err, barred)
+	assert.Equal(t, before, asked)
 }

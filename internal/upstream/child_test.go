@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -174,4 +176,19 @@ func TestPipesOfAChildAreClosed(t *testing.T) {
 		p.stop(0)
 	}
 	assert.Subset(t, before, open())
+}
+
+// A server that ends says in its last words why.
+func TestLastWordsOfAChild(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the command is that of a POSIX shell")
+	}
+	srv := newTest(t, config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", "echo 'no  such\nmodule' >&2; exit 3"}}, Limits{Reconnect: time.Hour})
+	err := srv.Start(t.Context())
+	assert.ErrorContains(t, err, `exit status 3; its last words: "no such module"`)
+	silent := newTest(t, config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", "exit 3"}}, Limits{Reconnect: time.Hour})
+	err = silent.Start(t.Context())
+	assert.ErrorContains(t, err, "exit status 3")
+	assert.NotContains(t, err.Error(), "last words")
 }

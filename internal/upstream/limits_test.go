@@ -378,3 +378,14 @@ func FuzzStreams(f *testing.F) {
 		assert.True(t, 0 <= wait && wait <= maxWait, wait)
 	})
 }
+
+// A tool is executed as a task only if its server says so, in as many words.
+func TestNeedsTask(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]bool{
+		`{"name":"a","execution":{"taskSupport":"required"}}`: true, `{"name":"a","execution":{"taskSupport":"optional"}}`: false, `{"name":"a","execution":{"taskSupport":"forbidden"}}`: false,
+		`{"name":"a"}`: false, `{"name":"taskSupport"}`: false, `{"execution":{"taskSupport":5}}`: false,
+	} {
+		assert.Equal(t, want, needsTask(json.RawMessage(raw)), raw)
+	}
+}

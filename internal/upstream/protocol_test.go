@@ -524,7 +524,7 @@ func TestUnknownMethod(t *testing.T) {
 		{"a result", 404, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`, false},
 		{"no JSON", 404, "application/json", `<html>`, false},
 		{"nothing", 404, "application/json", ``, false},
-		{"too long", 404, "application/json", refused + strings.Repeat(" ", maxRefusal), false},
+		{"too long", 404, "application/json", refused + strings.Repeat(" ", 64<<10), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			body := io.NopCloser(strings.NewReader(test.body))

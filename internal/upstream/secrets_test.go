@@ -54,7 +54,7 @@ func FuzzHidden(f *testing.F) {
 		found := false
 		for _, v := range s.values {
 			found = found || strings.Contains(text, v)
-			if len(v) >= minSecret && !strings.Contains(Masked, v) {
+			if len(v) >= 8 && !strings.Contains(Masked, v) {
 				for _, part := range strings.Split(hidden, Masked) {
 					assert.NotContains(t, part, v)
 				}
@@ -134,17 +134,17 @@ func TestHeldSecretsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSecrets(new(config.Server), nil)
 	s.hold("first", []string{"first-value"})
-	for i := range 4 * maxHeaders {
+	for i := range 4 * 64 {
 		s.hold("second", []string{fmt.Sprintf("second-%04d", i)})
 	}
 	assert.Equal(t, "[hidden]", s.text("first-value"))
-	assert.Equal(t, "[hidden]", s.text(fmt.Sprintf("second-%04d", 4*maxHeaders-1)))
-	assert.Less(t, len(s.known()), 2*maxHeaders)
-	for i := range 2 * maxHeaders {
+	assert.Equal(t, "[hidden]", s.text(fmt.Sprintf("second-%04d", 4*64-1)))
+	assert.Less(t, len(s.known()), 2*64)
+	for i := range 2 * 64 {
 		s.hold(fmt.Sprint("name ", i), []string{fmt.Sprintf("third-%04d", i)})
 	}
-	assert.LessOrEqual(t, len(s.late), maxHeaders+1)
-	assert.Equal(t, "[hidden] [hidden]", s.text(fmt.Sprintf("first-value third-%04d", 2*maxHeaders-1)))
+	assert.LessOrEqual(t, len(s.late), 64+1)
+	assert.Equal(t, "[hidden] [hidden]", s.text(fmt.Sprintf("first-value third-%04d", 2*64-1)))
 }
 
 // Secrets are hidden in the escapes of other languages, too.
@@ -164,4 +164,17 @@ func TestHiddenEscapes(t *testing.T) {
 	s := newSecrets(&config.Server{Secrets: []string{"quite/secret:value/x"}}, nil)
 	assert.True(t, s.in("quite%2fsecret:value/x"))
 	assert.False(t, s.in("quite%2fopen:value/x"))
+}
+
+// A query without a name is a secret as a whole, and each value of one with names, as it is
+// written and as it is meant.
+func TestSecretsInQueries(t *testing.T) {
+	t.Parallel()
+	for query, secret := range map[string]string{
+		"a-long-token": "a-long-token", "x=1&another-token": "another-token", "key=abcd": "abcd", "page=12345678": "12345678",   "q=a%2Fb%2Fc%2Fd1": "a/b/c/d1", "q=a%2Fb%2Fc%2Fe": "a%2Fb%2Fc%2Fe",
+	} {
+		assert.True(t, newSecrets(&config.Server{URL: "https://h/mcp?" + query}, nil).in("it is "+secret+"."), query)
+	}
+	s := newSecrets(&config.Server{URL: "https://h/mcp?page=2&key=abc"}, nil)
+	assert.False(t, s.in("page 2 of key abc"), "too short to be one")
 }

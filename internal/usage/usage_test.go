@@ -60,17 +60,17 @@ func TestRecordIsKept(t *testing.T) {
 	assert.Nil(t, store.Data)
 	store.Err = nil
 	require.NoError(t, r.Load())
-	for i := range maxStored + 5 {
+	for i := range 10_000 + 5 {
 		r.Note(fmt.Sprint("tool", i), time.Now())
 	}
 	require.NoError(t, r.Save(time.Now()))
 	var doc record
 	require.NoError(t, json.Unmarshal(store.Data, &doc))
-	assert.Len(t, doc.Tools, maxStored)
+	assert.Len(t, doc.Tools, 10_000)
 
 	again := New(store, nil, time.Hour)
 	require.NoError(t, again.Load())
-	assert.Len(t, again.Order(time.Now()), maxStored)
+	assert.Len(t, again.Order(time.Now()), 10_000)
 }
 
 // What was recorded before the store was read is added to what it has.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,4 +40,12 @@ func TestEnds(t *testing.T) {
 	require.NoError(t, err)
 	defer null.Close()
 	assert.Equal(t, 1, With(ErrFound, "x", null))
+}
+
+// Each of several errors is a line, also of those within.
+func TestReportOfSeveral(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	Report(&b, "x", errors.Join(errors.New("one"), errors.Join(errors.New("two\nlines"), errors.New("three"))))
+	assert.Equal(t, "x: one\nx: two\\u000alines\nx: three\n", b.String())
 }

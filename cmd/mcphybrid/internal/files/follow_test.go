@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -85,7 +88,7 @@ func TestModesOfSecrets(t *testing.T) {
 	_, err := ReadSecret(t.TempDir())
 	assert.ErrorContains(t, err, "not a regular file")
 	require.NoError(t, os.Chmod(file, 0o600))
-	require.NoError(t, os.Truncate(file, maxFile+1))
+	require.NoError(t, os.Truncate(file, 1<<20+1))
 	_, err = ReadSecret(file)
 	assert.ErrorContains(t, err, "more than")
 }
@@ -99,4 +102,54 @@ func TestUnsharedFiles(t *testing.T) {
 		assert.Equal(t, good, CheckUnshared(file) == nil, "%v", mode)
 	}
 	assert.NoError(t, CheckUnshared(file+"x"), "it is not there yet")
+}
+
+// A file with a secret or a key has a megabyte at most, and is one.
+func TestFilesThatAreRead(t *testing.T) {
+	t.Parallel()
+	for n, ok := range map[int]bool{0: true, 1 << 20: true, 1<<20 + 1: false} {
+		file := commandtest.WriteFile(t, "cert", strings.Repeat("x", n))
+		data, err := Read(file)
+		if ok {
+			assert.NoError(t, err)
+			assert.Len(t, data, n)
+		} else {
+			assert.EqualError(t, err, file+" has more than 1048576 bytes")
+		}
+	}
+	_, err := Read(t.TempDir())
+	assert.ErrorContains(t, err, "is not a regular file")
+	_, err = Read("/no/such/file")
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Files are looked at each second, until that is stopped. One that comes and one that goes has
+// changed.
+func TestFollowAll(t *testing.T) {
+	t.Parallel()
+	file := commandtest.WriteFile(t, "secret", "one")
+	synctest.Test(t, func(t *testing.T) {
+		var reads, quiet atomic.Int32
+		f, g := Follow(func() error { reads.Add(1); return nil }, file), Follow(func() error { quiet.Add(1); return nil }, file+".other", file)
+		g.Quiet = true
+		book := new(mcptest.Log)
+		stop := FollowAll([]*Followed{f, g}, slog.New(slog.NewTextHandler(book, nil)))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		assert.Zero(t, reads.Load()+quiet.Load())
+		require.NoError(t, os.WriteFile(file+".other", nil, 0o600))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, []int32{0, 1}, []int32{reads.Load(), quiet.Load()})
+		require.NoError(t, os.Remove(file))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []int32{1, 2}, []int32{reads.Load(), quiet.Load()})
+		assert.Equal(t, 1, strings.Count(book.String(), "a changed file is used"), "one of them is quiet")
+		stop()
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		time.Sleep(5 * time.Second)
+		assert.EqualValues(t, 1, reads.Load())
+	})
+	FollowAll(nil, nil)()
 }

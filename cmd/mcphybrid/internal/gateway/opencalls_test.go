@@ -251,7 +251,7 @@ func TestManyAreAskedByAnswers(t *testing.T) {
 	}
 	wg.Wait()
 	assert.Equal(t, 40, got["right"]+got["ended"], got)
-	assert.GreaterOrEqual(t, got["right"], maxOpenOfOne, got)
+	assert.GreaterOrEqual(t, got["right"], 16, got)
 	g.opened.mu.Lock()
 	defer g.opened.mu.Unlock()
 	assert.Empty(t, g.opened.waiting)
@@ -266,17 +266,17 @@ func TestOpenCallsHaveALimit(t *testing.T) {
 		o := &openCall{owner: owner, small: small, end: func() { ended[i] = true }, changed: make(chan struct{}, 1), done: make(chan struct{}), asked: map[string]*question{"q": q}}
 		return q, c.hold(o)
 	}
-	for i := range maxOpenOfOne + 2 {
+	for i := range 16 + 2 {
 		_, asks := wait(i, "ana", true)
 		require.NotNil(t, asks)
 		assert.Len(t, asks.RequestState, 26)
 	}
 	assert.Equal(t, map[int]bool{0: true, 1: true}, ended)
-	assert.Len(t, c.waiting, maxOpenOfOne)
-	for i := range maxOpenCalls {
+	assert.Len(t, c.waiting, 16)
+	for i := range 64 {
 		wait(100+i, fmt.Sprint(i), true)
 	}
-	assert.Len(t, c.waiting, maxOpenCalls)
+	assert.Len(t, c.waiting, 64)
 	for _, refused := range []bool{true, false} {
 		q, asks := wait(1000, "late", refused)
 		assert.Nil(t, asks)
@@ -289,11 +289,11 @@ func TestOpenCallsHaveALimit(t *testing.T) {
 
 	_, small := sumOf(request{args: json.RawMessage(`{"x":"` + strings.Repeat("x", maxOpenArguments) + `"}`)})
 	assert.False(t, small)
-	_, small = sumOf(request{meta: mcp.NewMetaFromMap(map[string]any{"x": strings.Repeat("x", maxOpenArguments)})})
+	_, small = sumOf(request{meta: mcp.NewMetaFromMap(map[string]any{"x": strings.Repeat("x", 256<<10)})})
 	assert.False(t, small)
 	c.close()
 	assert.Empty(t, c.waiting)
-	assert.Len(t, ended, 3+maxOpenCalls)
+	assert.Len(t, ended, 3+64)
 	_, asks = wait(2000, "ana", true)
 	assert.Nil(t, asks)
 	assert.False(t, c.enter())
@@ -322,7 +322,7 @@ func asksInRounds(name string, questions int, work func(context.Context, mcp.Cal
 func TestOpenCallsLeaveRoomForQuestionsOfOthers(t *testing.T) {
 	servers := []mcphybrid.ServerConfig{asksInRounds("kitchen", ask.DefaultMaxPerCall, nil)}
 	_, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: servers}, web.Options{TokenFile: writeSecret(t, guestAndOwner)})
-	for range maxOpenOfOne {
+	for range 16 {
 		require.NotEmpty(t, roundTripper{url: url, token: "for-guest"}.call(t, "mcp_kitchen__ask", nil, nil).Result.RequestState)
 	}
 	got := roundTripper{url: url, token: "for-owner"}.call(t, "mcp_kitchen__ask", nil, nil)
@@ -343,7 +343,7 @@ func TestOpenCallsKeepFewAnswers(t *testing.T) {
 	})
 	_, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: []mcphybrid.ServerConfig{kitchen}}, web.Options{})
 	c := roundTripper{url: url}
-	large := accepted(strings.Repeat("x", maxOpenArguments*2/5))
+	large := accepted(strings.Repeat("x", 256<<10*2/5))
 	got := c.call(t, "mcp_kitchen__ask", nil, nil)
 	for i := range 3 {
 		require.Len(t, got.Result.InputRequests, 4-i, got.text())

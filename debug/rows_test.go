@@ -1,0 +1,90 @@
+package debug
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/search"
+	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/stretchr/testify/assert"
+)
+
+// A duration is in the largest unit of which it has two, but for the smallest ones.
+func TestShortDurations(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0 µs", 999 * time.Microsecond: "999 µs", time.Millisecond: "1 ms", time.Second - 1: "1000 ms", time.Second: "1 s", 2*time.Minute - time.Second: "119 s", 2 * time.Minute: "2 min",
+		2*time.Hour - time.Minute: "119 min", 2 * time.Hour: "2 h", 48*time.Hour - time.Hour: "47 h", 48 * time.Hour: "2 days", 73 * 24 * time.Hour: "73 days",
+	} {
+		assert.Equal(t, want, strings.ReplaceAll(short(d), "\u00a0", " "), d)
+	}
+}
+
+// Which servers need attention, how much, and what a person can do.
+func TestServersThatNeedAttention(t *testing.T) {
+	t.Parallel()
+	of := func(state mcphybrid.State) snapshot.Server {
+		return snapshot.Server{Name: "s", State: string(state), Err: "no disk", Since: time.Unix(1, 0), Retry: time.Unix(2, 0)}
+	}
+	for state, want := range map[mcphybrid.State]matter{
+		mcphybrid.StateDown:         {What: "Server s is down", Class: "bad", rank: rankDown, Call: `mgr.Restart(ctx, "s")`, Button: &deed{Do: "restart", Server: "s", Label: "Restart"}},
+		mcphybrid.StateUnauthorized: {What: "Server s is waiting for a login", Class: "bad", rank: rankUnauthorized, Call: `mgr.Login(ctx, "s")`, Button: &deed{Do: "login", Server: "s", Label: "Log in"}},
+		mcphybrid.StateDegraded:     {What: "Server s is degraded", Class: "warn", rank: rankDegraded, Call: `mgr.Restart(ctx, "s")`, Button: &deed{Do: "restart", Server: "s", Label: "Restart"}},
+	} {
+		want.Server, want.Why, want.Since, want.Next = "s", "no disk", time.Unix(1, 0), time.Unix(2, 0)
+		got, ok := serverMatter(of(state))
+		assert.True(t, ok, state)
+		assert.Equal(t, want, got)
+		hidden := of(state)
+		hidden.Hidden = true
+		got, ok = serverMatter(hidden)
+		assert.True(t, ok)
+		assert.Empty(t, got.Server, "what is hidden has no page")
+		assert.Nil(t, got.Button)
+	}
+	for _, state := range []mcphybrid.State{mcphybrid.StateReady, mcphybrid.StateConnecting, mcphybrid.StateCached} {
+		_, ok := serverMatter(of(state))
+		assert.False(t, ok, state)
+	}
+}
+
+// The greatest part of all scores on a page has the longest bar.
+func TestBarsOfScores(t *testing.T) {
+	t.Parallel()
+	most := new(float64)
+	part := func(score float64) search.ScorePart { return search.ScorePart{Score: score} }
+	p := newParts([]search.ScorePart{part(1), part(4)}, most)
+	newParts([]search.ScorePart{part(2)}, most)
+	assert.Equal(t, []float64{25, 100, 100, 0}, []float64{p.Width(part(1)), p.Width(part(4)), p.Width(part(5)), p.Width(part(-1))})
+	assert.Zero(t, newParts(nil, new(float64)).Width(part(0)))
+	for n, more := range map[int]int{60: 0, 60 + 1: 1} {
+		p = newParts(make([]search.ScorePart, n), new(float64))
+		assert.Len(t, p.Parts, 60)
+		assert.Equal(t, more, p.MoreParts)
+	}
+}
+
+// A session says how the model reaches deferred tools, and what deferring has saved or cost.
+func TestSessionRows(t *testing.T) {
+	t.Parallel()
+	var r sessionRow
+	for saved, want := range map[int]string{1500: count(1500), 0: "0", -1500: "it cost " + count(1500)} {
+		r.Stats.EstimatedSaved = saved
+		assert.Equal(t, want, r.Estimated())
+	}
+	r.Disclosure = mcphybrid.Automatic.String()
+	assert.Equal(t, "by activation", r.How())
+	r.Disclosure = "something"
+	assert.Equal(t, "by something", r.How())
+	r.Why = "a reason"
+	assert.Equal(t, "by something: a reason", r.How())
+	assert.Zero(t, r.Share(), "nothing was measured")
+	r.Stats.Measured.Input, r.Stats.Measured.Cached = 8, 3
+	assert.Equal(t, 38, r.Share())
+	assert.Equal(t, "", capital(""))
+	assert.Equal(t, "Éa", capital("éa"))
+	assert.Equal(t, 8, new(overviewPage).Columns())
+	assert.Equal(t, 11, (&overviewPage{Reads: true}).Columns())
+}
