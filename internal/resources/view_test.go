@@ -564,7 +564,7 @@ func TestNoShelf(t *testing.T) {
 	assert.Nil(t, none.Find(ID{}))
 	assert.Nil(t, none.skillsWith("x"))
 	assert.Nil(t, none.Search("x", 1, nil))
-	assert.Nil(t, NewShelf(shelf(skill(t, "s", "b", 0)).Shelf, nil, nil))
+	assert.Nil(t, NewShelf(shelf(skill(t, "s", "b", 0)).Shelf, nil, nil, nil))
 }
 
 // A shelf of the same entries is the shelf that was there.
@@ -574,9 +574,9 @@ func TestShelfIsKept(t *testing.T) {
 	held, barred := skill(t, "s", "h", 0), skill(t, "s", "i", 0)
 	held.Quarantined, barred.Barred = errors.New("held"), errors.New("barred")
 	index := func(docs []*search.Document) *search.Index { return search.NewIndex(docs, nil) }
-	first := NewShelf(nil, []*Entry{a, b, held, barred}, index)
-	assert.Same(t, first, NewShelf(first, []*Entry{a, b, held, barred}, index))
-	assert.NotSame(t, first, NewShelf(first, []*Entry{b, a, held, barred}, index))
+	first := NewShelf(nil, []*Entry{a, b, held, barred}, nil, index)
+	assert.Same(t, first, NewShelf(first, []*Entry{a, b, held, barred}, nil, index))
+	assert.NotSame(t, first, NewShelf(first, []*Entry{b, a, held, barred}, nil, index))
 	assert.Equal(t, []*Entry{a}, first.Skills())
 	assert.Same(t, b, first.Find(ID{"s", Prompt, "b"}))
 	assert.Nil(t, first.Find(ID{"t", Prompt, "b"}))
