@@ -149,6 +149,38 @@ func TestSpecH4ServersOfAllSDKs(t *testing.T) {
 	t.Logf("%d servers, %d calls", servers, calls)
 }
 
+// Over standard input and output, a server of the Go SDK forgets all that its client is subscribed
+// to when one subscription ends. Its lists are followed still.
+func TestGoSDKForgetsSubscriptions(t *testing.T) {
+	for _, version := range []string{"v1.7.0", "v1.8.0"} {
+		t.Run(version, func(t *testing.T) {
+			program := goSDK
+			if version != "v1.8.0" {
+				program = oldGoSDK
+			}
+			mgr := startOfSDK(t, server{name: "greeter", Command: program(t, version)[0], Args: []string{"stdio", "updates"}}, told)
+			s := mgr.NewSession(nil)
+			for range 3 { // each waits for the end of the one before
+				stop, err := s.SubscribeResource(t.Context(), "greeter", "greeting://hello", func(string) {})
+				require.NoError(t, err)
+				stop()
+			}
+			stop, err := s.SubscribeResource(t.Context(), "greeter", "greeting://hello", func(string) {})
+			require.NoError(t, err)
+			defer stop()
+			names := func() (names []string) {
+				for _, tool := range mgr.InlineTools() {
+					names = append(names, tool.OriginalName())
+				}
+				return names
+			}
+			require.NotContains(t, names(), "added")
+			require.Equal(t, "Hi Ann", call(t, mgr, "mcp_greeter__add", map[string]any{"name": "Ann"}))
+			assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.Contains(c, names(), "added") }, soon, 10*time.Millisecond)
+		})
+	}
+}
+
 // startOfSDK returns a Manager of a server that is ready. Unless it is polling, it lists
 // again only when it is told.
 func startOfSDK(t *testing.T, s server, learns learning) *mcphybrid.Manager {

@@ -32,8 +32,11 @@ type conn struct {
 	differs chan struct{}   // capacity 1: another process has other lists
 	hears   chan struct{}   // capacity 1: the server acknowledged a subscription
 	ended   chan error      // how the subscription ends that was made before the first listing, or nil
+	forgets chan struct{}   // capacity 1: a subscription to a resource of a child has ended
 	over    chan struct{}   // closed when the connection is no longer used
 	opened  time.Time       // when it became ready
+
+	unsubscribe context.CancelFunc // ends what ended is about
 
 	silent   atomic.Bool                         // server/discover got no answer in time
 	changing atomic.Bool                         // requests have headers that are not in the configuration, such as a login's
@@ -54,7 +57,7 @@ type conn struct {
 // command. It does not wait for an answer. The server's questions are counted in
 // asked.
 func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manner) (*conn, error) {
-	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), hears: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
+	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), hears: make(chan struct{}, 1), forgets: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
 	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
 	g := guard{maxMessage: l.MaxMessage, maxValues: l.MaxValues, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}, silent: &c.silent}
 	answers := answers(c.broker, cfg.Extensions)

@@ -95,6 +95,9 @@ func (c *conn) followStream(ctx context.Context, uri string, agreed func()) erro
 	defer st.forget()
 	// mcp-go's Listen would end the stream for changes of the lists.
 	_, err := c.client.Complete(context.WithValue(inner, resourceStreamKey{}, st), mcp.CompleteRequest{})
+	if c.process != nil {
+		tell(c.forgets)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil

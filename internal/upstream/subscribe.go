@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -18,6 +19,41 @@ func (c *conn) changes() mcp.SubscriptionFilter {
 		ToolsListChanged:     can.Tools != nil && can.Tools.ListChanged,
 		ResourcesListChanged: can.Resources != nil && can.Resources.ListChanged,
 		PromptsListChanged:   can.Prompts != nil && can.Prompts.ListChanged,
+	}
+}
+
+// endGrace is how long a child may take to answer that a subscription has ended. Not all do.
+const endGrace = time.Second
+
+// subscribe sends a request that lasts until ctx ends. Then it tells the child, and waits for the
+// answer: with a subscription, servers of the Go SDK forget what else their only session is
+// subscribed to, until after they have answered.
+func (t stdioTransport) subscribe(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	inner, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var response *transport.JSONRPCResponse
+	var err error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		response, err = t.send(inner, r, t.Stdio.SendRequest)
+	}()
+	select {
+	case <-answered:
+		return response, err
+	case <-ctx.Done():
+	}
+	late, stop := context.WithTimeout(inner, endGrace)
+	defer stop()
+	ended := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: string(mcp.MethodNotificationCancelled), Params: mcp.NotificationParams{
+		AdditionalFields: map[string]any{"requestId": r.ID},
+	}}}
+	_ = t.SendNotification(late, ended) // if it fails, there is no answer
+	select {
+	case <-answered:
+		return response, err
+	case <-late.Done():
+		return nil, ctx.Err()
 	}
 }
 
@@ -49,7 +85,7 @@ func (s *Server) subscribe(ctx context.Context, c *conn) (usable bool) {
 		s.learned.deaf.Store(true)
 		stop()
 	case <-c.hears:
-		c.ended = ended
+		c.ended, c.unsubscribe = ended, stop
 	}
 	probe, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -75,6 +111,9 @@ func (s *Server) listen(ctx context.Context, c *conn) {
 		begun := time.Now()
 		err := c.listen(ctx)
 		switch {
+		case ctx.Err() == nil && err == errForgotten:
+			wait = first
+			continue
 		case ctx.Err() != nil || errors.Is(err, mcp.ErrMethodNotFound): // the end, or the server has no subscriptions
 			return
 		case c.process != nil && err != nil: // the server's word, or the child's end, of which watch learns
@@ -89,18 +128,35 @@ func (s *Server) listen(ctx context.Context, c *conn) {
 	}
 }
 
+// errForgotten is why a child is subscribed to anew for changes of its lists: another
+// subscription has ended.
+var errForgotten = errors.New("the server may have forgotten the subscription")
+
 // listen subscribes to changes of the lists and returns when the subscription ends. The
 // first time, the subscription is the one that was made before the first listing, if any.
 func (c *conn) listen(ctx context.Context) error {
-	ended := c.ended
-	if ended == nil {
+	ended, stop := c.ended, c.unsubscribe
+	c.ended = nil
+	if c.process == nil {
 		return c.client.Listen(ctx, c.changes())
 	}
-	c.ended = nil
+	if ended == nil {
+		var listening context.Context
+		listening, stop = context.WithCancel(ctx)
+		defer stop()
+		ended = make(chan error, 1)
+		go func() { ended <- c.client.Listen(listening, c.changes()) }()
+	}
 	select {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+	case <-c.forgets:
 	}
+	stop()
+	<-ended // before another begins, and before the connection is forgotten
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errForgotten
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
@@ -22,11 +23,16 @@ import (
 // counts these by the bytes of the file $LISTENS.
 func serveSubscribed() {
 	subscription := ""
+	open := make(map[string]bool) // IDs of subscriptions
 	tools := `{"name":"a","inputSchema":{"type":"object"}}`
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		var in struct {
 			ID     json.RawMessage
 			Method string
+			Params struct {
+				RequestID     json.RawMessage
+				Notifications mcp.SubscriptionFilter
+			}
 		}
 		_ = json.Unmarshal(lines.Bytes(), &in)
 		answer := func(result string) { fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", in.ID, result) }
@@ -35,7 +41,19 @@ func serveSubscribed() {
 		}
 		switch in.Method {
 		case "server/discover":
-			answer(discovers(`["2026-07-28"]`, `{"tools":{"listChanged":true}}`))
+			answer(discovers(`["2026-07-28"]`, `{"tools":{"listChanged":true},"resources":{"subscribe":true}}`))
+		case "resources/list":
+			answer(`{"resources":[],"ttlMs":0,"cacheScope":"private","resultType":"complete"}`)
+		case "resources/templates/list":
+			answer(`{"resourceTemplates":[],"ttlMs":0,"cacheScope":"private","resultType":"complete"}`)
+		case "notifications/cancelled": // as servers of the Go SDK, it forgets all subscriptions
+			if in.ID = in.Params.RequestID; open[string(in.ID)] {
+				subscription = ""
+				delete(open, string(in.ID))
+				if os.Getenv("LISTEN") != "unanswered" {
+					answer(`{"resultType":"complete"}`)
+				}
+			}
 		case "tools/list":
 			answer(`{"tools":[` + tools + `],"ttlMs":0,"cacheScope":"private","resultType":"complete"}`)
 		case "tools/call":
@@ -59,6 +77,11 @@ func serveSubscribed() {
 				tell("notifications/subscriptions/acknowledged")
 				select {}
 			default:
+				open[string(in.ID)] = true
+				if len(in.Params.Notifications.ResourceSubscriptions) > 0 {
+					fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`+"\n", in.ID)
+					break
+				}
 				subscription = string(in.ID)
 				tell("notifications/subscriptions/acknowledged")
 			}
@@ -148,4 +171,26 @@ func TestSubscribedChildEnds(t *testing.T) {
 	assert.False(t, strings.Contains(srv.Status().Err.Error(), "transport"), srv.Status().Err)
 	require.NoError(t, srv.Start(t.Context()))
 	assert.Equal(t, 2, listens())
+}
+
+// A child that forgets its other subscriptions with one to a resource is subscribed to anew, so
+// that its tools are followed still. Not every child answers that a subscription has ended.
+func TestChildForgetsSubscriptions(t *testing.T) {
+	for _, listen := range []string{"", "unanswered"} {
+		t.Run(listen, func(t *testing.T) {
+			t.Parallel()
+			cfg, listens := subscribed(t, listen)
+			srv := started(t, cfg, Limits{MaxSubscriptions: 1, CallTimeout: 5 * time.Second})
+			for i := range 3 {
+				stop, err := srv.Subscribe(t.Context(), nil, "mem://a", func(string) {})
+				require.NoError(t, err)
+				stop()
+				mcptest.Soon(t, func() bool { return listens() == 1+2*(i+1) }) // one for the lists, and each time two
+			}
+			_, err := srv.call(t.Context(), "a")
+			require.NoError(t, err)
+			mcptest.Soon(t, func() bool { tools, _ := srv.listed(); return len(tools) == 2 })
+			assert.Equal(t, Ready, srv.Status().State)
+		})
+	}
 }

@@ -49,6 +49,9 @@ func (t httpTransport) SetRequestHandler(h transport.RequestHandler) {
 }
 
 func (t stdioTransport) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	if r.Method == string(mcp.MethodSubscriptionsListen) || ctx.Value(resourceStreamKey{}) != nil {
+		return t.subscribe(ctx, r)
+	}
 	return t.send(ctx, r, t.Stdio.SendRequest)
 }
 

@@ -1,9 +1,10 @@
 // Gosdk is a server of the official Go SDK.
 //
-//	gosdk stdio|http|stateless tools|quiet|prompts|resources|refusing
+//	gosdk stdio|http|stateless tools|quiet|prompts|resources|updates|refusing
 //
 // Over HTTP, it has the SDK's default options, or is stateless. It offers tools, prompts or
-// resources only, one of which, add, adds another. A quiet one offers tools and does not
+// resources only, one of which, add, adds another, or tools and a resource to which one can
+// subscribe: updates. A quiet one offers tools and does not
 // announce that they change. A refusing one announces it to subscribers and knows no way to
 // subscribe.
 package main
@@ -25,12 +26,19 @@ func main() {
 	if offers == "quiet" {
 		options.Capabilities = &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
 	}
+	if offers == "updates" {
+		options.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
+		options.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, &options)
 	switch offers {
 	case "prompts":
 		addPrompt(server, "add")
 	case "resources":
 		addResource(server, "add")
+	case "updates":
+		addResource(server, "hello")
+		addTool(server, "add")
 	default:
 		addTool(server, "greet")
 		addTool(server, "add")
