@@ -310,7 +310,7 @@ func TestSpecA14SessionRules(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_002"}, toolNames(s.InlineTools()), "the first of those that it may use")
 	assert.Equal(t, []string{"mcp_a__tool_003", "mcp_a__tool_005"}, toolNames(s.DeferredTools()))
 	assert.True(t, s.IsSearchMode())
-	for _, h := range s.Search("chore tool", 20) {
+	for _, h := range deferredHits(s, "chore tool", 20) {
 		assert.Contains(t, toolNames(s.DeferredTools()), h.Tool.Name())
 	}
 	for _, name := range []string{"mcp_a__tool_001", "mcp_a__tool_004", "mcp_b__tool_000"} {

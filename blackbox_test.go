@@ -1,6 +1,7 @@
 package mcphybrid_test
 
 import (
+	"context"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -23,6 +24,11 @@ var (
 
 func inProcess(name string, n int) mcphybrid.ServerConfig {
 	return serving(name, mcptest.Chores(name, n)...)
+}
+
+// deferredHits searches as the model's search tool does.
+func deferredHits(m *mcphybrid.Manager, query string, n int) []mcphybrid.Hit {
+	return m.Default().Find(context.Background(), query, mcphybrid.SearchOptions{Limit: n, DeferredOnly: true}).Hits
 }
 
 func hitNames(hits []mcphybrid.Hit) (names []string) {

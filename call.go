@@ -145,7 +145,8 @@ func (s *Session) refusalFor(v *view, name string, err error) string {
 			since = st.Since
 		}
 	}
-	text := textRefused(name, "called", err, v.offers(metaSearch), since)
+	canSearch := v.offers(metaSearch) && (v.searchMode() || len(s.tenant.manager.connectingServers(v.rights)) > 0)
+	text := textRefused(name, "called", err, canSearch, since)
 	if v.loads && unknown != nil {
 		text = textForToolSearch(text)
 	}

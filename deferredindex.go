@@ -13,6 +13,10 @@ import (
 //	catalog ─ partition ─▶ deferred tools ─ ranking.go ─▶ documents ─▶ deferredIndex
 //	                                            RankerClassic: a BM25Index
 //	                                            all others: a search.Index, which knows fields and related words
+//
+// A host's search finds inline tools, too. For it there is a second index, of all tools, made when a
+// host first searches: a search.Index derived from the first one, with which it shares all but the
+// inline tools.
 
 // A deferredIndex is the index of the tools of a catalog that are deferred for most
 // sessions, and for a user's catalog of all its tools. It is made when it is first used.
@@ -25,6 +29,11 @@ type deferredIndex struct {
 
 	grouping sync.Once
 	servers  *docsByServer
+
+	withInline struct { // see catalog.withInline
+		once sync.Once
+		*catalog
+	}
 }
 
 func (c *catalog) indexed() []int { return c.ensureIndex().docs }
@@ -69,6 +78,31 @@ func (made *deferredIndexer) fill(x *deferredIndex, c *catalog) {
 	defer made.mu.Unlock()
 	x.of = made.ofTools(made.last, c.numberedTools(x.docs), c.known.of)
 	made.last = x.of
+}
+
+// withInline returns c with an index of all its tools, so that the scores of inline and
+// deferred ones can be compared. The index of the deferred tools stays as it is.
+func (c *catalog) withInline() *catalog {
+	x := c.ensureIndex()
+	if len(x.unindexed) == 0 {
+		return c
+	}
+	x.withInline.once.Do(func() {
+		docs := make([]int, len(c.tools))
+		for i := range docs {
+			docs[i] = i
+		}
+		x.withInline.catalog = &catalog{owner: c.owner, tools: c.tools, list: c.list, prefixes: c.prefixes, deferredIndex: &deferredIndex{docs: docs, of: x.maker.ofAll(c)}}
+	})
+	return x.withInline.catalog
+}
+
+// ofAll returns an index of all tools of c.
+func (made *deferredIndexer) ofAll(c *catalog) ranker {
+	made.mu.Lock()
+	defer made.mu.Unlock()
+	made.last = made.ofTools(made.last, c.tools, c.known.of)
+	return made.last
 }
 
 // toIndex returns the tools to index, all or those that are deferred for most

@@ -24,7 +24,7 @@
 //   - [Session.Turn] returns the system prompt, the tools and the messages to append,
 //     for a provider.
 //   - [Session.Call] runs a tool call of the model and returns what it should read.
-//   - [Session.Search] finds deferred tools, for the host itself.
+//   - [Session.Search] finds tools, inline and deferred, for the host itself.
 //   - [Session.PromptSections], [Session.Tools] and [Session.Export] return the sections
 //     and the list of tools by themselves, for a host that builds its own requests.
 //

@@ -58,17 +58,18 @@ func Example() {
 	// [mcp_weather__weather_in_Hanoi mcp_tool_search mcp_weather__weather_in_Quito]
 }
 
-// A search for the host finds deferred tools and activates nothing.
+// A search for the host finds inline and deferred tools, and activates nothing.
 func ExampleSession_Search() {
 	mgr := newManager()
 	defer mgr.Close()
 	sess := mgr.NewSession(nil)
 	for _, hit := range sess.Search("weather Oslo", 5) {
-		fmt.Printf("%s %.2f\n", hit.Tool.Name(), hit.Score)
+		fmt.Printf("%s %s %.2f\n", hit.Tool.Name(), hit.Standing, hit.Score)
 	}
 	// Output:
-	// mcp_weather__weather_in_Oslo 1.89
-	// mcp_weather__weather_in_Quito 0.48
+	// mcp_weather__weather_in_Oslo deferred 2.39
+	// mcp_weather__weather_in_Hanoi inline 0.39
+	// mcp_weather__weather_in_Quito deferred 0.39
 }
 
 // The host activates tools by name. Names that it does not know are left out.

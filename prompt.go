@@ -104,6 +104,13 @@ var plainExample = schema.Example{
 	Right: `{"query": "open bugs"}`,
 }
 
+// What stands before the steps of a search: behind the servers of which it finds tools, or
+// where there are none yet.
+const (
+	textNotShown = "Their definitions are not shown here. `mcp_tool_search` finds them:\n"
+	textAllShown = "So far, all MCP tools are in the tool list. `mcp_tool_search` finds those that come later:\n"
+)
+
 // The steps of a search: what it finds is active, or is called by the call tool.
 const (
 	textStepsActive = textSearchFirst +
@@ -114,8 +121,7 @@ const (
 		"3. Call it with `mcp_tool_call`, by the returned name.\n" +
 		"4. If nothing is found, go on with the tools you have.\n"
 
-	textSearchFirst = "Their definitions are not shown here. `mcp_tool_search` finds them:\n" +
-		"1. Before you do something outside this conversation for which no listed tool is made, call `mcp_tool_search` with a few descriptive keywords, in English unless the tools are described in another language.\n"
+	textSearchFirst = "1. Before you do something outside this conversation for which no listed tool is made, call `mcp_tool_search` with a few descriptive keywords, in English unless the tools are described in another language.\n"
 )
 
 // textCallableHeading stands above the lines of meta tools that came after the tool list was
@@ -342,11 +348,14 @@ func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 			summary := e.mentions.servers.summary(most, s.tenant.tokens)
 			b.WriteString(summary)
 			if e.slot == asMeta {
-				steps := textStepsActive
+				first, steps := textNotShown, textStepsActive
+				if summary == "" {
+					first = textAllShown
+				}
 				if s.Disclosure() == ByBridge {
 					steps = textStepsBridge
 				}
-				b.WriteString(named(steps))
+				b.WriteString(named(first + steps))
 				if s.tenant.opts.JustInTime != nil && s.Disclosure() != ByBridge {
 					b.WriteString(textJustInTime)
 				}

@@ -108,6 +108,19 @@ func TestAChangeCostsWhatChanged(t *testing.T) {
 	assert.NotSame(t, made, m.indexMaker.last)
 }
 
+// The index for a host's search reads the inline tools only: it shares the others.
+func TestASearchOfAHostReadsTheInlineTools(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	deferredHits(m.def, "chore", 5)
+	c := m.cur.Load()
+	search := func() {
+		m.indexMaker.ofAll(c)
+		m.indexMaker.fill(new(deferredIndex), c)
+	}
+	search()
+	assert.Less(t, testing.AllocsPerRun(10, search), 1000.0, "of 1,000 tools")
+}
+
 // The first look of new rights finds no words of the servers that all rights have.
 func TestAFirstLookCostsWhatIsNew(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})

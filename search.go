@@ -33,6 +33,10 @@ type Hit struct {
 	// NeededBy is the hit that needs this tool. It is nil for a tool that the
 	// search itself found.
 	NeededBy *BridgeTool
+
+	// Standing says whether the model has the tool: see [Placement]. It is
+	// "inline", "summarized", "deferred" or, with [ByBridge], "active".
+	Standing string
 }
 
 // A SearchSide is one of the two ways to find tools.
@@ -67,12 +71,23 @@ type SearchOptions struct {
 	// ServerLimit is the largest number of hits from one server. If zero,
 	// [RankingOptions.ServerLimit]. If negative, there is no limit.
 	ServerLimit int
+
+	// DeferredOnly leaves out inline tools, which the model has from the start.
+	// The search tool of the model finds what such a search finds.
+	DeferredOnly bool
 }
 
-// Search returns the deferred tools that best match query, best first. Tools of
+// Search returns the inline and deferred tools that best match query, best first, for the
+// host: [Hit.Standing] tells them apart. What the model's search tool returns are deferred
+// ones only, as with [SearchOptions.DeferredOnly]. Tools of
 // equal score are in registration order. Search considers only tools that the
 // session may use, and active ones only with [ByBridge], where the model's list does not
 // have them. It activates nothing.
+//
+// The scores of inline and deferred tools are on one scale: how rare a word is
+// and how long a text is usually are counted over all tools. By
+// meaning, only deferred tools are found, since no other has a vector; an
+// inline one has a Similarity of 0.
 //
 // Search returns at most n hits, or [RankingOptions.Results] if n <= 0, and never
 // more than [RankingOptions.Limit]. It returns nil if no tool matches. The deferred
@@ -114,8 +129,19 @@ type Answer struct {
 // hits are those by words.
 func (s *Session) Find(ctx context.Context, query string, opts SearchOptions) Answer {
 	v := s.view()
-	a := v.search(ctx, query, opts, v.deferredTools())
+	may, parts := v.deferredTools(), v.parts
+	if !opts.DeferredOnly {
+		deferred := may
+		may, parts = func(t *BridgeTool, st standing) bool { return st == inline || deferred(t, st) }, v.partsWithInline
+	}
+	a := v.searchIn(ctx, query, opts, may, parts)
 	a.Hits = v.andNeeded(a.Hits, s.tenant.opts.Search.Limit)
+	for i := range a.Hits {
+		h := &a.Hits[i]
+		if h.Standing = v.standing(h.Tool).String(); v.isActive(h.Tool.name) {
+			h.Standing = "active"
+		}
+	}
 	return a
 }
 
@@ -127,8 +153,13 @@ func (v *view) deferredTools() func(*BridgeTool, standing) bool {
 }
 
 // search is Find among the tools that may accepts, without the tools that the
-// hits need.
+// hits need. Inline ones have an index of their own.
 func (v *view) search(ctx context.Context, query string, opts SearchOptions, may func(*BridgeTool, standing) bool) Answer {
+	return v.searchIn(ctx, query, opts, may, v.parts)
+}
+
+// searchIn is search in the indexes that parts returns.
+func (v *view) searchIn(ctx context.Context, query string, opts SearchOptions, may func(*BridgeTool, standing) bool, parts func(func(*BridgeTool, standing) bool, ...string) []searchPart) Answer {
 	n := opts.Limit
 	if n <= 0 {
 		n = v.tenant.opts.Search.Results
@@ -150,7 +181,7 @@ func (v *view) search(ctx context.Context, query string, opts SearchOptions, may
 	if v.tenant.semantic != nil {
 		w.vector = v.tenant.semantic.QueryVector(query)
 	}
-	a := searchAll(ctx, v.parts(may, opts.Servers...), w)
+	a := searchAll(ctx, parts(may, opts.Servers...), w)
 	a.Hits, a.Query, a.Limit = hitsOf(named, a.Hits, n), query, limit
 	return a
 }
@@ -178,14 +209,23 @@ func hitsOf(named []*BridgeTool, found []Hit, n int) []Hit {
 	return hits[:min(n, len(hits))]
 }
 
-// Explain returns how the words of query score the deferred tool with that
-// registered name, even if a search would not return the tool. It ignores limits
+// Explain returns how the words of query score the tool with that registered name, by the
+// scale of [Session.Search], even if a search would not return the tool. It ignores limits
 // and the preference for tools that the query names. The Explanation is empty for
-// any other tool.
+// a tool that the session does not see.
 func (s *Session) Explain(query, name string) search.Explanation {
 	v := s.view()
-	may := func(_ *BridgeTool, st standing) bool { return st.Searchable() }
-	for _, p := range v.parts(may) {
+	return explanationIn(query, name, v.partsWithInline(func(_ *BridgeTool, st standing) bool { return st != hidden }))
+}
+
+// explainDeferred is Explain for a deferred tool, by the scale of the model's search tool.
+func (s *Session) explainDeferred(query, name string) search.Explanation {
+	v := s.view()
+	return explanationIn(query, name, v.parts(func(_ *BridgeTool, st standing) bool { return st.Searchable() }))
+}
+
+func explanationIn(query, name string, parts []searchPart) search.Explanation {
+	for _, p := range parts {
 		if i, ok := p.indexOf(name); ok && p.may(p.tools[i], p.verdicts.at(i).standing) {
 			if doc, ok := slices.BinarySearch(p.indexed(), i); ok {
 				return p.index().Explain(query, doc)

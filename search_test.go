@@ -120,6 +120,11 @@ func searchManager(t *testing.T, opts Options) *Manager {
 	return m
 }
 
+// deferredHits searches as the model's search tool does.
+func deferredHits(s *Session, query string, n int) []Hit {
+	return s.Find(context.Background(), query, SearchOptions{Limit: n, DeferredOnly: true}).Hits
+}
+
 func hitNames(hits []Hit) (names []string) {
 	for _, h := range hits {
 		names = append(names, h.Tool.name)
@@ -193,7 +198,7 @@ func TestSearchInAServerBesideInlineTools(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 3), inProcess("b", 2)}})
 	in := func(server string) []string {
-		return hitNames(m.Default().Find(context.Background(), "chore", SearchOptions{Servers: []string{server}}).Hits)
+		return hitNames(m.Default().Find(context.Background(), "chore", SearchOptions{Servers: []string{server}, DeferredOnly: true}).Hits)
 	}
 	assert.Equal(t, []string{"mcp_a__tool_002"}, in("a"))
 	assert.ElementsMatch(t, []string{"mcp_b__tool_000", "mcp_b__tool_001"}, in("b"))

@@ -34,20 +34,13 @@ type searchPart struct {
 }
 
 // parts returns the indexes in which at least one tool may be found, of one of these
-// servers if there are any.
+// servers if there are any. The tools that the catalogs have not indexed have an index of
+// their own.
 func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) (list []searchPart) {
 	may := v.seenBy(among)
 	left := false
-	add := func(p searchPart) {
-		if len(servers) > 0 {
-			p.limit(servers)
-		}
-		if p.keepsAny() {
-			list = append(list, p)
-		}
-	}
 	for i, c := range slices.Backward(v.catalogs) {
-		add(searchPart{catalog: c, verdicts: &v.verdicts[i], semantic: v.tenant.of(c.owner).semantic, may: may})
+		list = append(list, v.partOf(i, c, may))
 		for _, j := range c.ensureIndex().unindexed {
 			left = left || may(c.tools[j], v.verdicts[i].at(j).standing)
 		}
@@ -57,7 +50,36 @@ func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) 
 		for _, t := range rest.tools {
 			rest.verdicts.of = append(rest.verdicts.of, verdict{standing: v.standing(t)})
 		}
-		add(rest)
+		list = append(list, rest)
+	}
+	return ofServers(list, servers)
+}
+
+// partsWithInline is parts with one index of all tools of each catalog.
+func (v *view) partsWithInline(among func(*BridgeTool, standing) bool, servers ...string) (list []searchPart) {
+	may := v.seenBy(among)
+	for i, c := range slices.Backward(v.catalogs) {
+		list = append(list, v.partOf(i, c.withInline(), may))
+	}
+	return ofServers(list, servers)
+}
+
+// partOf returns the part that has the tools of the i-th catalog, which c is, or c with
+// another index.
+func (v *view) partOf(i int, c *catalog, may func(*BridgeTool, standing) bool) searchPart {
+	return searchPart{catalog: c, verdicts: &v.verdicts[i], semantic: v.tenant.of(c.owner).semantic, may: may}
+}
+
+// ofServers limits parts to the tools of these servers, if there are any, and drops those in
+// which no tool may be found.
+func ofServers(parts []searchPart, servers []string) (list []searchPart) {
+	for _, p := range parts {
+		if len(servers) > 0 {
+			p.limit(servers)
+		}
+		if p.keepsAny() {
+			list = append(list, p)
+		}
 	}
 	return list
 }

@@ -18,7 +18,7 @@ func (s *Session) SelectFor(ctx context.Context, message string) []*BridgeTool {
 		n = s.tenant.opts.JustInTime.Results
 	}
 	var names []string
-	for _, h := range s.Find(ctx, message, SearchOptions{Limit: n}).Hits {
+	for _, h := range s.Find(ctx, message, SearchOptions{Limit: n, DeferredOnly: true}).Hits {
 		names = append(names, h.Tool.name)
 	}
 	selected, _ := s.activate(names)

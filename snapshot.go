@@ -333,7 +333,7 @@ func (s *snapshotOf) Samples() []snapshot.Sample {
 }
 
 func (s *snapshotOf) Explain(query, name string) search.Explanation {
-	e := s.session.Explain(query, name)
+	e := s.session.explainDeferred(query, name)
 	for i := range e.Parts {
 		part := &e.Parts[i]
 		part.Term, part.Query = s.eraser.Term(part.Term, part.Query), s.eraser.Line(part.Query, text.MaxName)
@@ -345,7 +345,7 @@ func (s *snapshotOf) Explain(query, name string) search.Explanation {
 }
 
 func (s *snapshotOf) Search(ctx context.Context, q snapshot.Query) snapshot.Search {
-	opts := SearchOptions{Limit: q.Limit, Servers: q.Servers, ServerLimit: q.ServerLimit}
+	opts := SearchOptions{Limit: q.Limit, Servers: q.Servers, ServerLimit: q.ServerLimit, DeferredOnly: true} // as the model's
 	if q.ByWords {
 		opts.By = ByWords
 	}

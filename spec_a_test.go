@@ -32,7 +32,7 @@ func TestSpecA1UpToTheThresholdEverythingIsInline(t *testing.T) {
 	assert.False(t, ok)
 	_, err := m.Call(t.Context(), mcphybrid.SearchToolName, `{"query":"x"}`)
 	assert.ErrorIs(t, err, mcphybrid.ErrUnknownTool)
-	assert.Nil(t, m.Search("chore", 5))
+	assert.Nil(t, deferredHits(m, "chore", 5))
 
 	require.NoError(t, m.AddTools("c", echoTool("one", "One more")))
 	assert.Len(t, m.InlineTools(), 40)
@@ -120,7 +120,7 @@ func TestSpecA6IndexFollowsTheDeferredSet(t *testing.T) {
 	m, _ := newTestManager(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 1}, Servers: []mcphybrid.ServerConfig{serving("s", echoTool("a", "Zero")), serving("fruit", echoTool("apple", "Slices an apple"))}})
 	find := func(query string) []string {
 		var names []string
-		for _, h := range m.Search(query, 0) {
+		for _, h := range deferredHits(m, query, 0) {
 			names = append(names, h.Tool.Name())
 		}
 		return names
@@ -294,9 +294,9 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 	})
 	assert.Equal(t, []string{"mcp_a__tool_007", "mcp_a__tool_008"}, names(m.InlineTools()))
 	assert.Contains(t, m.InlineSection(), "- mcp_a__tool_007: Does…\n")
-	hits := m.Search("chore chore", 0)
+	hits := deferredHits(m, "chore chore", 0)
 	require.Len(t, hits, 3)
-	assert.Len(t, m.Search("chore", 99), 4)
+	assert.Len(t, deferredHits(m, "chore", 99), 4)
 	for _, h := range hits {
 		// With k1 and b of 0, only the idf is left: ln(0.5/8.5 + 1), twice.
 		assert.InDelta(t, 2*0.05715841383994864, h.Score, 1e-9)

@@ -55,7 +55,8 @@ func TestSpecE2ScoresAndLookups(t *testing.T) {
 	assert.Equal(t, []string{"mcp_b__post"}, hitNames(m.Search(search.DetectIntents("please send a message to Anna", nil)[0].Name, 1)))
 
 	assert.Equal(t, []string{"mcp_b__post", "mcp_b__build_log"}, hitNames(m.Search("select:post,nope,mcp_b__build_log", 5)), "in the order of the names")
-	assert.Empty(t, m.Search("select:mcp_a__tasks_list", 5), "what is inline needs no search")
+	assert.Empty(t, deferredHits(m, "select:mcp_a__tasks_list", 5), "what is inline needs no search")
+	assert.Equal(t, []string{"mcp_a__tasks_list"}, hitNames(m.Search("select:mcp_a__tasks_list", 5)), "but a host may ask where it is")
 	assert.Equal(t, []string{"mcp_a__tasks_list", "mcp_b__post"}, m.ActivateTools([]string{"mcp_a__tasks_list", "nope", "mcp_b__post"}))
 }
 

@@ -102,7 +102,7 @@ func TestSpecE3ShareOfTheWindow(t *testing.T) {
 		assert.Len(t, m.InlineTools(), test.want, "%+v", test.opts)
 		assert.Equal(t, test.want < 10, m.IsSearchMode())
 		if test.want < 10 {
-			assert.Len(t, m.Search("chore", 20), 10-test.want, "what is not inline is found")
+			assert.Len(t, deferredHits(m.def, "chore", 20), 10-test.want, "what is not inline is found")
 		}
 	}
 	for _, opts := range []Options{{Inline: InlineOptions{Share: 2}}, {Inline: InlineOptions{Share: -1}}} {
@@ -156,7 +156,7 @@ func TestServerHints(t *testing.T) {
 		names = append(names, tool.def.Own)
 	}
 	assert.Equal(t, []string{"plain0", "plain1", "plain5", "want0", "want1", "want2", "want3", "want4"}, names)
-	hits := m.Search("zebra", 5)
+	hits := deferredHits(m.def, "zebra", 5)
 	require.Len(t, hits, 2)
 	assert.Equal(t, "want5", hits[0].Tool.def.Own)
 	reasons := make(map[string]string)

@@ -169,7 +169,7 @@ func (c *chaos) session(ctx context.Context, number int) {
 
 // search searches for tools that are always there.
 func (c *chaos) search(s *mcphybrid.Session) {
-	hits := s.Search("prometheus query", 5)
+	hits := s.Find(context.Background(), "prometheus query", mcphybrid.SearchOptions{Limit: 5, DeferredOnly: true}).Hits
 	seen := make(map[string]bool)
 	for _, h := range hits {
 		if h.Tool.Server() != "grafana" || seen[h.Tool.Name()] {

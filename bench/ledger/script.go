@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -113,7 +114,7 @@ func (w *world) finds(k kind, s *script, random *rand.Rand) (finds []find, ok bo
 		}
 		var others []int
 		found := false
-		for _, hit := range in.Search(w.query(i), searchResults) {
+		for _, hit := range in.Default().Find(context.Background(), w.query(i), mcphybrid.SearchOptions{Limit: searchResults, DeferredOnly: true}).Hits {
 			j := w.byName[hit.Tool.Name()]
 			found = found || i == j
 			if j != i && !drawn[j] && w.callable(j) {

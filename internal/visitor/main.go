@@ -35,8 +35,8 @@ const version = "v0.1.0" // of the modules that are released for the visitor
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) == 2 && os.Args[1] == "serve" {
-		if err := serve(); err != nil {
+	if len(os.Args) == 3 && os.Args[1] == "serve" {
+		if err := serve(os.Args[2]); err != nil {
 			log.Fatal(err)
 		}
 		return
@@ -141,7 +141,7 @@ func (v *visitor) arrive(ctx context.Context) error {
 		}
 	}
 	v.env = append(v.env, "HOME="+home)
-	return v.configure(v.clone)
+	return v.configure(v.clone, manyTools)
 }
 
 // read returns the pieces of pages of the clone.
@@ -173,7 +173,7 @@ func (v *visitor) code(ctx context.Context, all []pages.Piece) {
 	dir := filepath.Join(v.tmp, "module")
 	v.must(write(filepath.Join(dir, "host", "host.go"), pages.Host))
 	v.must(write(filepath.Join(dir, "read", "main.go"), reader))
-	v.must(v.configure(dir))
+	v.must(v.configure(dir, manyTools))
 	var programs []string
 	files, blocks := "", 0
 	for i, p := range all {
@@ -205,8 +205,11 @@ func (v *visitor) code(ctx context.Context, all []pages.Piece) {
 	if v.do(ctx, "code of the pages", dir, "go mod tidy && go vet ./...", 10*time.Minute) {
 		v.compiled += blocks
 	}
-	for _, name := range programs {
-		v.do(ctx, "a program of the pages", dir, "go run "+name+" | tee /dev/stderr | grep -q create_issue", 5*time.Minute)
+	for _, tools := range []int{fewTools, manyTools} {
+		v.must(v.configure(dir, tools))
+		for _, name := range programs {
+			v.do(ctx, fmt.Sprintf("a program of the pages, %d tools", tools), dir, "go run "+name+" | tee /dev/stderr | grep -q create_issue", 5*time.Minute)
+		}
 	}
 	v.do(ctx, "files of the pages", dir, "go run ./read"+files, 5*time.Minute)
 }

@@ -25,11 +25,13 @@ type conversation struct {
 	session *mcphybrid.Session // nil until then
 	of      *tokens.Holder     // whose rights the session has
 	follows bool               // lists the tools again when told that they have changed
+	once    bool               // never lists the tools again
 	hurries bool               // goes on without the tools that it does not get at once
 
 	subscribed subscriptions
 
-	told atomic.Bool // the tools have changed since it last listed them
+	told   atomic.Bool  // the tools have changed since it last listed them
+	listed atomic.Int64 // how many tools it had then
 }
 
 // open returns the client with that ID, which may be new.
@@ -95,7 +97,8 @@ func (g *gateway) client(ctx context.Context) *conversation {
 		}
 		c.of, c.number = tokens.HolderOf(ctx), g.numbers.Add(1)
 		c.follows = slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name)
-		c.hurries = !g.opts.insists && slices.Contains(hurried, name)
+		c.once = slices.Contains(listsOnce, name)
+		c.hurries = c.once && !g.opts.insists
 		opts := c.sessionOptions()
 		opts.Label = name
 		c.session = g.mgr.NewSession(opts)
@@ -103,9 +106,9 @@ func (g *gateway) client(ctx context.Context) *conversation {
 	return c
 }
 
-// hurried are the names of clients that begin without the tools of a server that has not
+// listsOnce are the names of clients that begin without the tools of a server that has not
 // listed them a second after their start, and that never list them again: Codex.
-var hurried = []string{"codex-mcp-client"}
+var listsOnce = []string{"codex-mcp-client"}
 
 // hurry is how long such a client waits for servers, unless the user says how long clients
 // do. By mcp_tool_search it reaches those that come later.

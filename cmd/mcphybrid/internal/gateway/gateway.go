@@ -104,8 +104,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.trust.Logger(opts.log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
-		Registry: &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: func() { g.tellAll(mcp.MethodNotificationToolsListChanged) }},
-		Trust:    opts.trust.Policy, TrustStore: opts.trust.Store(),
+		Trust: opts.trust.Policy, TrustStore: opts.trust.Store(),
 		OnEvent: g.event,
 		OnResources: func(string) {
 			g.tellAll(mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged)
@@ -118,6 +117,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		},
 		Ask: ask.Options{Hooks: g.questions(), MaxAtOnce: maxOpenCalls * ask.DefaultMaxPerCall}, // one client's open calls leave room for another's questions
 	})
+	g.watchTools()
 	if opts.trust.File != "" {
 		known := files.Follow(g.mgr.Refresh, opts.trust.File)
 		known.Quiet = true // we write it too
@@ -199,14 +199,20 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	enough()
 	ready()
 	c.told.Store(false) // the client is told of changes from here on
+	come := g.haveCome(c)
 	session := c.session
 	if !c.follows {
 		// A Session never changes what it has shown, but a client that lists
 		// again wants the current tools.
 		session = g.mgr.NewSession(c.sessionOptions())
 	}
+	all := session.Tools()
+	c.listed.Store(int64(len(all)))
+	if come && !c.follows && !session.IsSearchMode() {
+		all = withoutSearch(all)
+	}
 	tools := []mcp.Tool{}
-	for _, t := range session.Tools() {
+	for _, t := range all {
 		tools = append(tools, listed(t, g.opts.trust.File != "", server.IsModernRequest(ctx)))
 	}
 	return tools
@@ -237,6 +243,7 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 			}
 			result = &copied
 		}
+		g.tellGrown(c.from)
 		c.answered(result != nil && result.IsError)
 		return result, err
 	})

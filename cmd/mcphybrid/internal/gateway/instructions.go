@@ -17,7 +17,10 @@ const maxStarting = 20
 func (g *gateway) instructions(c *conversation) string {
 	s := g.mgr.NewSession(c.sessionOptions())
 	defer s.Close()
-	section := s.SearchSection()
+	section := ""
+	if s.IsSearchMode() {
+		section = s.SearchSection()
+	}
 	var starting []string
 	for _, at := range g.mgr.Servers() {
 		if c.of != nil && len(c.of.Access.Allow)+len(c.of.Access.Deny) > 0 {
@@ -35,8 +38,8 @@ func (g *gateway) instructions(c *conversation) string {
 	if len(starting) == 0 {
 		return section
 	}
-	if section == "" { // there is nothing to search for yet
-		return fmt.Sprintf("Still starting: %s%s. `%s` finds their tools that are not listed.\n", strings.Join(starting, ", "), more, mcphybrid.SearchToolName)
+	if section == "" { // there is nothing to search for, and may never be
+		return fmt.Sprintf("Still starting: %s%s. If `%s` is listed, it finds their tools that are not.\n", strings.Join(starting, ", "), more, mcphybrid.SearchToolName)
 	}
 	return fmt.Sprintf("%s\nStill starting: %s%s. Search for their tools, too.\n", strings.TrimSuffix(section, "\n"), strings.Join(starting, ", "), more)
 }

@@ -31,6 +31,23 @@ func (g *gateway) tellChanged(c *conversation) {
 	}
 }
 
+// tellGrown tells a client that follows if a call has given it one more tool, such as the one
+// that reads on in a result that was cut.
+func (g *gateway) tellGrown(c *conversation) {
+	if had := c.listed.Load(); c.follows && had > 0 && int64(len(c.session.Tools())) > had {
+		g.tellChanged(c)
+	}
+}
+
+// watchTools has all clients told when there are other tools: a client's list depends on
+// the deferred ones, too. The Session that watches has no search, so that it has all tools.
+func (g *gateway) watchTools() {
+	g.mgr.NewSession(&mcphybrid.SessionOptions{
+		Registry: &catalogWatch{ToolRegistry: mcphybrid.NewRegistry(), changed: func() { g.tellAll(mcp.MethodNotificationToolsListChanged) }},
+		Access:   mcphybrid.Access{Deny: []string{mcphybrid.SearchToolName}},
+	})
+}
+
 // A catalogWatch is a registry that reports changes of the tools.
 type catalogWatch struct {
 	*mcphybrid.ToolRegistry

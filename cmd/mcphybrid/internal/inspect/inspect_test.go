@@ -86,7 +86,7 @@ func TestInspectText(t *testing.T) {
 	assert.Contains(t, stdout, "kitchen              ready          50 tools")
 	assert.Contains(t, stdout, "40 inline, 10 deferred")
 	assert.Regexp(t, `\nkitchen +\d+ +\d+ +\d+  █{27}░{6}\n`, stdout, "40 of 50 alike tools")
-	assert.Contains(t, stdout, "mcp_kitchen__tool_41 (kitchen)")
+	assert.Contains(t, stdout, "mcp_kitchen__tool_41 (kitchen, deferred)")
 	assert.Contains(t, stdout, `There is no tool named "mcp_kitchen__nope"`)
 	assert.Contains(t, stderr, "unknown tool")
 }

@@ -38,9 +38,10 @@ type tokenReport struct {
 }
 
 type hitReport struct {
-	Name   string  `json:"name"`
-	Server string  `json:"server"`
-	Score  float64 `json:"score"`
+	Name     string  `json:"name"`
+	Server   string  `json:"server"`
+	Score    float64 `json:"score"`
+	Standing string  `json:"standing"` // as in a placement: inline, deferred, …
 }
 
 func newReport(mgr *mcphybrid.Manager) report {
@@ -73,7 +74,7 @@ func newReport(mgr *mcphybrid.Manager) report {
 // search adds what a search finds or, if that is nothing, why.
 func (r *report) search(mgr *mcphybrid.Manager, query string) {
 	for _, h := range mgr.Search(query, 0) {
-		r.Hits = append(r.Hits, hitReport{h.Tool.Name(), h.Tool.Server(), h.Score})
+		r.Hits = append(r.Hits, hitReport{h.Tool.Name(), h.Tool.Server(), h.Score, h.Standing})
 	}
 	if len(r.Hits) == 0 {
 		r.Why = whyNothing(mgr, query)
@@ -119,7 +120,7 @@ func (r *report) print(s *terminal.Sheet) {
 		s.Row("found:")
 	}
 	for _, h := range r.Hits {
-		s.Row("  %6.3f  %s (%s)", h.Score, h.Name, h.Server)
+		s.Row("  %6.3f  %s (%s, %s)", h.Score, h.Name, h.Server, h.Standing)
 	}
 	if len(r.Why) > 0 {
 		s.Gap()

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -9,8 +10,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// whyNothing says in sentences why a search of the deferred tools for query found
-// nothing.
+// whyNothing says in sentences why a search for query found nothing.
 func whyNothing(mgr *mcphybrid.Manager, query string) (why []string) {
 	var away []string
 	all := mgr.Servers()
@@ -20,7 +20,7 @@ func whyNothing(mgr *mcphybrid.Manager, query string) (why []string) {
 		}
 	}
 	placements := mgr.Default().Placements()
-	deferred := mgr.DeferredTools()
+	tools := slices.Concat(mgr.InlineTools(), mgr.DeferredTools())
 	switch {
 	case len(all) == 0:
 		return []string{"the configuration has no server that is switched on"}
@@ -28,14 +28,10 @@ func whyNothing(mgr *mcphybrid.Manager, query string) (why []string) {
 		return []string{"no server is up: " + strings.Join(away, ", ")}
 	case len(placements) == 0:
 		why = append(why, "no server has a tool")
-	case len(deferred) == 0:
-		why = append(why, "no tool is deferred, so the model needs no search")
+	case len(tools) == 0:
 		why = append(why, servers.Standings(placements)...)
 	default:
-		why = append(why, explained(mgr.Default(), query, deferred))
-	}
-	if names := inlineFor(mgr, query); len(names) > 0 {
-		why = append(why, "the model has these, which match, from the start: "+strings.Join(names, ", "))
+		why = append(why, explained(mgr.Default(), query, tools))
 	}
 	if len(away) > 0 {
 		why = append(why, "the tools of these servers are missing: "+strings.Join(away, ", "))
@@ -43,11 +39,11 @@ func whyNothing(mgr *mcphybrid.Manager, query string) (why []string) {
 	return why
 }
 
-// explained says why a search for query finds none of the deferred tools.
-func explained(s *mcphybrid.Session, query string, deferred []*mcphybrid.BridgeTool) string {
+// explained says why a search for query finds none of the tools.
+func explained(s *mcphybrid.Session, query string, tools []*mcphybrid.BridgeTool) string {
 	var best search.Explanation
 	var nearest string
-	for i, t := range deferred {
+	for i, t := range tools {
 		if e := s.Explain(query, t.Name()); i == 0 || e.Score > best.Score {
 			best, nearest = e, t.Name()
 		}
@@ -57,27 +53,13 @@ func explained(s *mcphybrid.Session, query string, deferred []*mcphybrid.BridgeT
 	case len(best.Parts) == 0 && missing == "":
 		return "the query has no word to search for: words such as “the” and “my” find nothing"
 	case len(best.Parts) == 0:
-		return fmt.Sprintf("none of the %d deferred tools has a word of the query: %s", len(deferred), missing)
+		return fmt.Sprintf("none of the %d tools has a word of the query: %s", len(tools), missing)
 	case best.Score < best.Least && missing != "":
-		return fmt.Sprintf("the nearest of %d deferred tools, %s, scores %.3f, below the threshold of %.3f; it lacks: %s",
-			len(deferred), nearest, best.Score, best.Least, missing)
+		return fmt.Sprintf("the nearest of %d tools, %s, scores %.3f, below the threshold of %.3f; it lacks: %s",
+			len(tools), nearest, best.Score, best.Least, missing)
 	case best.Score < best.Least:
-		return fmt.Sprintf("the nearest of %d deferred tools, %s, scores %.3f, below the threshold of %.3f",
-			len(deferred), nearest, best.Score, best.Least)
+		return fmt.Sprintf("the nearest of %d tools, %s, scores %.3f, below the threshold of %.3f",
+			len(tools), nearest, best.Score, best.Least)
 	}
-	return fmt.Sprintf("none of the %d deferred tools matches well enough", len(deferred))
-}
-
-// inlineFor returns the names of the inline tools that match query best. The Manager
-// searches the deferred tools only.
-func inlineFor(mgr *mcphybrid.Manager, query string) (names []string) {
-	var docs []*search.Document
-	inline := mgr.InlineTools()
-	for _, t := range inline {
-		docs = append(docs, &search.Document{Server: t.Server(), Name: t.OriginalName(), Title: t.Title(), Description: t.Description(), InputSchema: t.InputSchema()})
-	}
-	for _, m := range search.NewIndex(docs, nil).Search(query, mcphybrid.DefaultSearchResults, nil) {
-		names = append(names, inline[m.Doc].Name())
-	}
-	return names
+	return fmt.Sprintf("none of the %d tools matches well enough", len(tools))
 }

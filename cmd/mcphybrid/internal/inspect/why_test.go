@@ -22,9 +22,9 @@ func TestWhyNothing(t *testing.T) {
 		{"no server", `"off": {"command": "x", "disabled": true}`, "soup", []string{"no server that is switched on"}},
 		{"none is up", gone, "soup", []string{"no server is up: gone (down)"}},
 		{"none has tools", `"none": ` + commandtest.Raw(t, "", ""), "soup", []string{"no server has a tool"}},
-		{"all inline", few, "soup", []string{"no tool is deferred", "1 inline: there is room", "from the start: mcp_few__stir"}},
-		{"some are missing", few + "," + gone, "soup", []string{"no tool is deferred", "servers are missing: gone (down)"}},
-		{"words missing", kitchen, "zyzzyva quagga", []string{"none of the 10 deferred tools has a word of the query: zyzzyva, quagga"}},
+		{"all inline", few, "zyzzyva", []string{"none of the 1 tools has a word of the query: zyzzyva"}},
+		{"some are missing", few + "," + gone, "zyzzyva", []string{"none of the 1 tools", "servers are missing: gone (down)"}},
+		{"words missing", kitchen, "zyzzyva quagga", []string{"none of the 50 tools has a word of the query: zyzzyva, quagga"}},
 		{"no words", kitchen, "the of", []string{"no word to search for"}},
 		{"the threshold", kitchen, "text zyzzyva quagga axolotl wombat numbat dugong", []string{"below the threshold of 0.", "it lacks: zyzzyva, quagga, axolotl"}},
 	} {
@@ -47,9 +47,12 @@ func TestWhyNothing(t *testing.T) {
 	}
 	t.Run("it finds something", func(t *testing.T) {
 		t.Parallel()
-		stdout, _, err := inspect.Run(t, "-config", commandtest.Config(t, kitchen), "-query", "dish 47")
-		require.NoError(t, err)
-		assert.Contains(t, stdout, "\nfound:\n")
-		assert.NotContains(t, stdout, "nothing")
+		for config, want := range map[string]string{kitchen: "mcp_kitchen__tool_47 (kitchen, deferred)", few: "mcp_few__stir (few, inline)"} {
+			stdout, _, err := inspect.Run(t, "-config", commandtest.Config(t, config), "-query", "dish 47 soup")
+			require.NoError(t, err)
+			assert.Contains(t, stdout, "\nfound:\n")
+			assert.Contains(t, stdout, want)
+			assert.NotContains(t, stdout, "nothing")
+		}
 	})
 }
