@@ -375,3 +375,14 @@ func TestListOfRoots(t *testing.T) {
 	roots[0].URI = "file:///b"
 	assert.Equal(t, "file:///a", r.Roots[0].URI)
 }
+
+// A question for which there is no hook takes no room from others.
+func TestQuestionsOfNobodyTakeNoRoom(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, names("x"), func(c *Config) { c.MaxAtOnce = 1 })
+	for range 3 {
+		_, err := d.CreateMessage(t.Context(), mcp.CreateMessageRequest{})
+		assert.ErrorIs(t, err, ask.ErrDeclined)
+	}
+	assert.Contains(t, answers(t, d, t.Context()), "x owner")
+}

@@ -395,3 +395,23 @@ func TestKey(t *testing.T) {
 	assert.NotEqual(t, Key("command", []string{"a"}), Key("command", []string{"b"}))
 	assert.NotEqual(t, Key("ab", "c"), Key("a", "bc"))
 }
+
+// What is known of a server are its lists, in the form of any version, and they are known if
+// they are empty.
+func TestServersOfACatalog(t *testing.T) {
+	t.Parallel()
+	doc := new(mcptest.Store)
+	require.NoError(t, doc.Save([]byte(`{"version":1,"servers":{"none":{"config":"c"},"null":null,"odd":5,"old":{"config":"c","tools":["t"],"more":{"prompt":["p"]}},
+		"empty":{"config":"c","tools":[]},"of more":{"config":"c","more":{"prompt":["p"]}}}}`)))
+	c, err := begin(doc).Read()
+	require.NoError(t, err)
+	for name, want := range map[string]map[string][]string{"old": {Tools: {"t"}, "prompt": {"p"}}, "empty": {Tools: {}}} {
+		s := c.Server(name)
+		require.NotNil(t, s, name)
+		assert.Equal(t, want, s.Lists, name)
+		assert.Equal(t, "c", s.Config)
+	}
+	for _, name := range []string{"none", "null", "odd", "of more", "nowhere"} {
+		assert.Nil(t, c.Server(name), name)
+	}
+}

@@ -481,3 +481,47 @@ func TestNamesBesideABase(t *testing.T) {
 		assert.Empty(t, *p.errs)
 	})
 }
+
+// A chain takes 32 changes, as long as they have taken no more bytes than the lists.
+func TestRoomOfAChain(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		keys, size, spent, part int
+		want                    bool
+	}{{1, 10, 0, 10, true}, {1, 10, 0, 11, false}, {1, 10, 4, 6, true}, {1, 10, 4, 7, false}, {32, 10, 0, 1, true}, {33, 10, 0, 1, false}} {
+		c := &chain{keys: make([]string, test.keys), size: test.size, spent: test.spent}
+		assert.Equal(t, test.want, c.takes(make([]byte, test.part)), test)
+	}
+}
+
+// A store is read once, and without one nothing is known.
+func TestStoreIsReadOnce(t *testing.T) {
+	t.Parallel()
+	doc := &counting{}
+	_, err := begin(doc).Read()
+	require.NoError(t, err)
+	assert.Equal(t, 1, doc.loads)
+	doc.err = errors.New("no disk")
+	_, err = begin(doc).Read()
+	assert.EqualError(t, err, "loading the catalog: no disk")
+	assert.Equal(t, 2, doc.loads)
+	assert.Nil(t, (*Found)(nil).Lists("a"))
+	none := Open(nil, names.NewBook(1), nil)
+	found, err := none.Read()
+	assert.NoError(t, err)
+	assert.Empty(t, found.Names)
+	none.Close()
+}
+
+type counting struct {
+	mcptest.Store
+	loads int
+	err   error
+}
+
+func (c *counting) Load() ([]byte, error) {
+	if c.loads++; c.err != nil {
+		return nil, c.err
+	}
+	return c.Store.Load()
+}

@@ -508,3 +508,16 @@ func TestAlternativesThatAllowAll(t *testing.T) {
 	converted, _ := Convert(json.RawMessage(given), Gemini)
 	assert.NotContains(t, string(converted), "anyOf")
 }
+
+// A schema in the place of a boolean stays, as a boolean does.
+func TestSchemasOrBooleans(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{`{"type":"string"}`, "true", "false"} {
+		for _, keyword := range []string{"additionalProperties", "unevaluatedProperties", "unevaluatedItems"} {
+			c := &converter{Dialect: OpenAI}
+			got, ok := c.keyword(text.Member{Name: keyword, Value: json.RawMessage(value)}, nil, 10)
+			assert.True(t, ok, "%s: %s", keyword, value)
+			assert.Equal(t, value[0] == '{', got[0] == '{', "%s: %s", keyword, got)
+		}
+	}
+}

@@ -226,6 +226,16 @@ func TestFoldedName(t *testing.T) {
 	assert.Equal(t, 2000*2/(5+2), shared)
 }
 
+// Words of four letters may be slips of each other, shorter ones are other words.
+func TestIsSlip(t *testing.T) {
+	for pair, want := range map[[2]string]bool{
+		{"user", "usre"}: true, {"user", "users"}: true, {"user", "usx"}: false, {"use", "usr"}: false, {"use", "user"}: false, {"list", "listing"}: true, {"list", "lxst"}: true, {"list", "lxxt"}: false, {"lists", "xlistsx"}: false,
+	} {
+		assert.Equal(t, want, isSlip([]byte(pair[0]), []byte(pair[1])), pair)
+		assert.Equal(t, want, isSlip([]byte(pair[1]), []byte(pair[0])), pair)
+	}
+}
+
 // Own names share the letters that stay in order, by the longer of them; what is below three
 // quarters, or the floor, counts nothing.
 func TestSharedLetters(t *testing.T) {

@@ -199,6 +199,7 @@ func TestToolSearch(t *testing.T) {
 	assert.Equal(t, `{"type":"tool_search","execution":"client","description":"Finds <tools>.","parameters":{"type":"object"}}`, string(tool.JSON))
 	assert.Equal(t, "tool_search", tool.Name)
 	assert.JSONEq(t, `{"type":"tool_search_output","execution":"client","status":"completed","tools":[]}`, string(Found(nil, nil)))
+	assert.Contains(t, string(Found(json.RawMessage("5"), nil)), `"call_id":5`)
 	assert.JSONEq(t, `{"type":"tool_search_output","execution":"client","status":"completed","call_id":"c","tools":[{"type":"namespace","name":"n","description":"d","tools":[{"name":"a"}]}]}`,
 		string(Found(json.RawMessage(`"c"`), []Namespace{{"n", "d", []json.RawMessage{json.RawMessage(`{"name":"a"}`)}}})))
 }

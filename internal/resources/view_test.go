@@ -624,6 +624,7 @@ func TestFilesOfASkillAreComplete(t *testing.T) {
 		{`sha256:` + zeros + `","size":1}]`, `sha256:A` + zeros[1:] + `","size":1}]`, `the digest of "skill://b/f0.md"`},
 		{`sha256:` + zeros + `","size":1}]`, `sha256:x` + zeros[1:] + `","size":1}]`, `the digest of "skill://b/f0.md"`},
 		{`sha256:` + zeros + `","size":1}]`, `sha256:a` + zeros[1:] + `","size":1}]`, ""},
+		{`sha256:` + zeros + `","size":1}]`, zeros + `","size":1}]`, `the digest of "skill://b/f0.md"`},
 		{`"resources":[`, `"resources":"x","other":[`, "they are no list of files with digests and sizes"},
 		{`"resources":[`, `"other":[`, "they are no list of files with digests and sizes"},
 		{`"resources":[`, `"resources":"dynamic","other":[`, "they are dynamic"},

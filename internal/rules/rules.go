@@ -215,7 +215,6 @@ func (s *Set) Matches(t Subject) (list []uint16) {
 	if !s.tables[formPath].empty() {
 		list = s.tables[formPath].appendMatches(list, t.path())
 		if t.URI != "" {
-			list = s.tables[formPath].appendMatches(list, t.Server+"/"+t.URI)
 			list = s.appendURI(list, t)
 		}
 	}

@@ -170,3 +170,28 @@ func TestOnlyWhoWaitsMarksLateTools(t *testing.T) {
 		assert.Equal(t, want, first.servers["s"].tools["b"].Late, caution)
 	}
 }
+
+// A refresh says that something has changed if another process has stored a tool, or another
+// definition of one.
+func TestRefreshTellsChanges(t *testing.T) {
+	t.Parallel()
+	doc := new(memory)
+	m := fresh(Never, 10, doc)
+	m.Judge("s", []*Definition{define("a", "1")})
+	_, err := m.Save()
+	require.NoError(t, err)
+	changed, err := m.Refresh()
+	require.NoError(t, err)
+	assert.False(t, changed, "it is ours")
+	other := fresh(Never, 10, doc)
+	require.NoError(t, other.Load())
+	require.True(t, other.Accept("s", define("a", "2")))
+	_, err = other.Save()
+	require.NoError(t, err)
+	changed, err = m.Refresh()
+	require.NoError(t, err)
+	assert.True(t, changed)
+	changed, err = m.Refresh()
+	require.NoError(t, err)
+	assert.False(t, changed)
+}

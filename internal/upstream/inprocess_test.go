@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -68,4 +71,29 @@ func TestInProcessNotificationHangs(t *testing.T) {
 		assert.Equal(t, time.Second, time.Since(begun))
 		<-release
 	})
+}
+
+// A server of this process may ask what the host has hooks for, and nothing else.
+func TestInProcessQuestions(t *testing.T) {
+	t.Parallel()
+	all := ask.Hooks{
+		Elicit: func(context.Context, ask.Asker, mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
+			return nil, ask.ErrDeclined
+		},
+		Sample: func(context.Context, ask.Asker, mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			return &mcp.CreateMessageResult{SamplingMessage: mcp.SamplingMessage{Content: mcp.NewTextContent("yes")}}, nil
+		},
+		Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///x"}}, nil },
+	}
+	for name, hooks := range map[string]ask.Hooks{"elicit": {Elicit: all.Elicit}, "sample": {Sample: all.Sample}, "roots": {Roots: all.Roots}} {
+		b := broker.New(broker.Config{Options: ask.Options{Hooks: hooks, Timeout: time.Minute, MaxPerCall: 10, MaxAtOnce: 10, MaxBytes: 1000}})
+		t.Cleanup(b.Close)
+		s := newInProcessTransport(mcptest.Server("s"), guard{}, b).session
+		_, err := s.RequestElicitation(t.Context(), mcp.ElicitationRequest{Params: mcp.ElicitationParams{RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)}})
+		assert.Equal(t, name == "elicit", err == nil, "%s: %v", name, err)
+		_, err = s.RequestSampling(t.Context(), mcp.CreateMessageRequest{})
+		assert.Equal(t, name == "sample", err == nil, "%s: %v", name, err)
+		_, err = s.ListRoots(t.Context(), mcp.ListRootsRequest{})
+		assert.Equal(t, name == "roots", err == nil, "%s: %v", name, err)
+	}
 }

@@ -171,7 +171,7 @@ func TestHiddenEscapes(t *testing.T) {
 func TestSecretsInQueries(t *testing.T) {
 	t.Parallel()
 	for query, secret := range map[string]string{
-		"a-long-token": "a-long-token", "x=1&another-token": "another-token", "key=abcd": "abcd", "page=12345678": "12345678",   "q=a%2Fb%2Fc%2Fd1": "a/b/c/d1", "q=a%2Fb%2Fc%2Fe": "a%2Fb%2Fc%2Fe",
+		"a-long-token": "a-long-token", "x=1&another-token": "another-token", "key=abcd": "abcd", "page=12345678": "12345678", "q=a%2Fb%2Fc%2Fd1": "a/b/c/d1", "q=a%2Fb%2Fc%2Fe": "a%2Fb%2Fc%2Fe",
 	} {
 		assert.True(t, newSecrets(&config.Server{URL: "https://h/mcp?" + query}, nil).in("it is "+secret+"."), query)
 	}
