@@ -3,11 +3,13 @@ package mcphybrid
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -184,4 +186,33 @@ func TestCallToAServerThatWasNeverUp(t *testing.T) {
 	up.Store(true)
 	soon(t, func() bool { _, err := m.Call(t.Context(), "mcp_web__echo", nil); return err == nil })
 	require.NoError(t, check(m))
+}
+
+// Four servers that are dead for half an hour take 20 lines of the log at most, and the status
+// says since when.
+func TestDeadServersAreLoggedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log mcptest.Log
+		opts := Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		for i := range 4 {
+			hooks := &mcpserver.Hooks{}
+			hooks.AddBeforeAny(func(context.Context, any, mcp.MCPMethod, any) { panic("no disk") })
+			opts.Servers = append(opts.Servers, ServerConfig{Name: fmt.Sprint("dead", i), InProcess: mcpserver.NewMCPServer("dead", "1", mcpserver.WithHooks(hooks))})
+		}
+		m := NewManager(&opts)
+		defer m.Close()
+		begun := time.Now()
+		assert.Error(t, m.Start(t.Context()))
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		for _, st := range m.Servers() {
+			assert.Equal(t, begun, st.Since, st.Name)
+			assert.Greater(t, st.Failures, 25)
+			assert.ErrorContains(t, st.Err, "no disk")
+		}
+		lines := log.String()
+		assert.LessOrEqual(t, strings.Count(lines, "\n"), 20, lines)
+		assert.Equal(t, 3, strings.Count(lines, `msg="mcphybrid: a server is down" server=dead0`), lines)
+		assert.Contains(t, lines, "failures=16")
+	})
 }

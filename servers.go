@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -53,21 +54,33 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 	return status
 }
 
-// followStatus logs each state that the server of src enters and tells the host of it.
+// followStatus logs the states that the server of src enters and tells the host of each. Of
+// attempts in vain, the first, the fourth, the sixteenth and so on are logged as warnings.
 func (m *Manager) followStatus(src *source) {
 	failed := false
 	src.server.OnStatus(func(ctx context.Context, st upstream.Status) {
+		if st.State == upstream.Connecting {
+			st.Err = nil // it was told when the server went down
+		}
 		e := Event{Kind: EventServer, Server: src.name, State: State(st.State), Err: st.Err}
 		args, level := []any{"server", e.Server}, slog.LevelDebug
 		switch st.State {
 		case upstream.Ready, upstream.Down, upstream.Unauthorized:
 			e.Took = st.Took
 		}
-		if failed || st.State == upstream.Ready {
+		if st.State == upstream.Ready || failed && st.State != upstream.Connecting {
 			level = slog.LevelInfo
 		}
-		if failed = st.Err != nil; failed {
-			level, args = slog.LevelWarn, append(args, "error", st.Err)
+		if st.Err != nil {
+			failed, args = true, append(args, "error", st.Err)
+			if level = slog.LevelWarn; st.Failures > 1 && !isPowerOfFour(st.Failures) {
+				level = slog.LevelDebug
+			}
+		} else if st.State != upstream.Connecting {
+			failed = false
+		}
+		if st.Failures > 1 {
+			args = append(args, "failures", st.Failures)
 		}
 		if !st.Retry.IsZero() {
 			args = append(args, "retry", st.Retry)
@@ -76,6 +89,8 @@ func (m *Manager) followStatus(src *source) {
 		m.emitDetached(ctx, e)
 	})
 }
+
+func isPowerOfFour(n int) bool { return n&(n-1) == 0 && bits.TrailingZeros(uint(n))%2 == 0 }
 
 // emitDetached tells the host of an event. Nobody waits for its code once ctx has ended:
 // the code may have closed the Manager or removed the server.

@@ -173,7 +173,7 @@ func TestSourceConfig(t *testing.T) {
 	}
 	assert.Equal(t, "c a e d u h", strings.Join([]string{cfg.Command, cfg.Args[0], cfg.Env["E"], cfg.Dir, cfg.URL, cfg.Headers["H"]}, " "))
 	assert.Equal(t, upstream.Limits{
-		StartTimeout: time.Hour, CallTimeout: defaultCallTimeout, MaxMessage: defaultMaxMessage, MaxDefinition: defaultMaxDefinition,
+		StartTimeout: time.Hour, CallTimeout: defaultCallTimeout, MaxMessage: defaultMaxMessage, MaxValues: defaultMaxValues, MaxDefinition: defaultMaxDefinition,
 		MaxListing: defaultMaxListing, MaxTimeouts: defaultMaxTimeouts,
 		MaxTools: defaultMaxTools, MaxPages: defaultMaxPages, MaxUnasked: defaultMaxUnasked, MaxSubscriptions: defaultMaxSubscriptions, Reconnect: defaultReconnect, Refresh: defaultRefresh, Idle: time.Minute,
 	}, limits)

@@ -22,7 +22,7 @@ const (
 type ServerStatus struct {
 	Name  string
 	State State
-	Since time.Time     // when the server entered State
+	Since time.Time     // when it entered State; see below
 	Took  time.Duration // how long its last start took until it was ready or failed
 	Tools int           // number of its tools
 
@@ -34,7 +34,10 @@ type ServerStatus struct {
 	// trust them. They are "" in errors and events.
 	Instructions string
 
-	Err error // why it is down, degraded or unauthorized, else nil
+	// Err is why it is down, degraded or unauthorized, or why it was before it is tried
+	// again, else nil. Since is then when it was last connected, or first tried: attempts
+	// don't change it.
+	Err error
 
 	// Failures is how many attempts to connect have failed in a row. Retry is
 	// when the next attempt is due, or zero if there will be none: see

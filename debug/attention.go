@@ -64,6 +64,11 @@ func serverMatter(s snapshot.Server) (m matter, ok bool) {
 	switch mcphybrid.State(s.State) {
 	case mcphybrid.StateDown:
 		m.rank = rankDown
+	case mcphybrid.StateConnecting:
+		if s.Failures == 0 {
+			return m, false
+		}
+		m.rank, state = rankDown, "down, and is being tried again"
 	case mcphybrid.StateUnauthorized:
 		m.rank, deed.Do, deed.Label, call, state = rankUnauthorized, "login", "Log in", "Login", "waiting for a login"
 	case mcphybrid.StateDegraded:

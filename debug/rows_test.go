@@ -44,6 +44,12 @@ func TestServersThatNeedAttention(t *testing.T) {
 		assert.Empty(t, got.Server, "what is hidden has no page")
 		assert.Nil(t, got.Button)
 	}
+	again := of(mcphybrid.StateConnecting)
+	again.Failures = 1
+	got, ok := serverMatter(again)
+	assert.True(t, ok, "it stays while it is tried again")
+	assert.Equal(t, "Server s is down, and is being tried again", got.What)
+	assert.Equal(t, rankDown, got.rank)
 	for _, state := range []mcphybrid.State{mcphybrid.StateReady, mcphybrid.StateConnecting, mcphybrid.StateCached} {
 		_, ok := serverMatter(of(state))
 		assert.False(t, ok, state)

@@ -95,7 +95,7 @@ type Server struct {
 	User   Text // the id of the user whose server it is, or ""
 
 	State string        // a State of package mcphybrid, or ""
-	Since time.Time     // when the server entered State
+	Since time.Time     // when the server entered State; of one that is tried again in vain, when it was last connected, or first tried
 	Took  time.Duration // how long its last start took until it was ready or failed
 	Tools int           // number of its tools
 
@@ -103,7 +103,7 @@ type Server struct {
 
 	Instructions Text // what the server says of itself; "" without any, and while they are held back
 
-	Err      string    // why it is down, degraded or unauthorized, in a line; else ""
+	Err      string    // why it is down, degraded or unauthorized, or was before this attempt, in a line; else ""
 	Failures int       // how many attempts to connect have failed in a row
 	Retry    time.Time // when something is tried again, or zero
 

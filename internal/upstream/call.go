@@ -192,7 +192,7 @@ func (s *Server) serving(ctx context.Context) (*conn, error) {
 	status := s.status
 	if c == nil && attempt == nil && status.Failures == 0 && (status.State == Cached || !status.Retry.IsZero()) {
 		attempt = s.connectLocked()
-	} else if c == nil && attempt == nil && !status.Retry.IsZero() && time.Since(status.Since) >= max(s.limits.Reconnect, waitOf(status.Err)) {
+	} else if c == nil && attempt == nil && !status.Retry.IsZero() && time.Since(status.entered) >= max(s.limits.Reconnect, waitOf(status.Err)) {
 		s.connectLocked()
 	}
 	if c != nil || attempt != nil {

@@ -66,7 +66,7 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) 
 	s := &Server{
 		cfg: cfg, secrets: newSecrets(&cfg.Server, os.Environ()), limits: limits, publish: publish,
 		circuit: newCircuit(limits), subscriptions: make(map[string]*subscription),
-		status: Status{State: Configured, Since: time.Now()},
+		status: Status{State: Configured, Since: time.Now(), entered: time.Now()},
 		random: rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
 	if s.cfg.Unauthorized == nil {
@@ -185,7 +185,11 @@ func (s *Server) connectLocked() *lazy.Flight[*conn] {
 	attempt, fresh := s.conn.Begin()
 	if fresh {
 		s.stopRetryLocked()
-		s.setLocked(Connecting, nil)
+		var cause error
+		if s.status.isAway() {
+			cause = s.status.Err
+		}
+		s.setLocked(Connecting, cause)
 	}
 	return attempt
 }
@@ -284,7 +288,7 @@ func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
 
 // connected records the result of an attempt. The caller holds mu.
 func (s *Server) connected(c *conn, err error) {
-	s.status.Took = time.Since(s.status.Since) // Since: when connecting began
+	s.status.Took = time.Since(s.status.entered)
 	switch {
 	case err == nil:
 		c.opened = time.Now()
@@ -387,7 +391,11 @@ func (s *Server) stopRetryLocked() {
 // setLocked records that the server is in a state, which it enters if it was in another.
 func (s *Server) setLocked(state State, err error) {
 	if s.status.State != state {
-		s.status.State, s.status.Since = state, time.Now()
+		wasAway := s.status.isAway()
+		s.status.State, s.status.entered = state, time.Now()
+		if !wasAway || !s.status.isAway() {
+			s.status.Since = s.status.entered
+		}
 	}
 	s.status.Err = err
 	s.noteLocked()

@@ -453,7 +453,7 @@ func TestInvalidConfig(t *testing.T) {
 	srv := newTestOf(t, Config{Server: config.Server{Name: "x"}, Invalid: invalid}, Limits{Reconnect: time.Nanosecond})
 	assert.Equal(t, invalid, srv.Start(t.Context()))
 	st := srv.Status()
-	assert.Equal(t, Status{State: Down, Since: st.Since, Took: st.Took, Err: invalid, Failures: 1}, st)
+	assert.Equal(t, Status{State: Down, Since: st.Since, Took: st.Took, Err: invalid, Failures: 1, entered: st.entered}, st)
 	_, err := srv.call(t.Context(), "a")
 	assert.ErrorIs(t, err, ErrDown)
 	assert.ErrorIs(t, err, invalid)
@@ -601,4 +601,55 @@ func TestCallsDoNotStartAFailingServer(t *testing.T) {
 	}
 	assert.Equal(t, Down, srv.Status().State)
 	assert.Equal(t, 1, srv.Status().Failures)
+}
+
+// However often a server is tried again, it is away since it was last connected, and why stays.
+func TestAwaySince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var st Status
+		s := New(Config{Server: config.Server{Name: "s"}, Log: slog.New(slog.DiscardHandler)}, Limits{}, nil)
+		defer s.Close()
+		enter := func(state State, err error) {
+			time.Sleep(time.Minute)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.setLocked(state, err)
+			st = s.status
+		}
+		enter(Connecting, nil)
+		tried := time.Now()
+		enter(Down, ErrDown)
+		enter(Connecting, nil)
+		assert.Equal(t, tried, st.Since)
+		enter(Ready, nil)
+		assert.Equal(t, time.Now(), st.Since)
+		enter(Down, ErrDown)
+		lost := time.Now()
+		for range 40 {
+			enter(Connecting, st.Err)
+			enter(Down, ErrDown)
+		}
+		enter(Unauthorized, ErrUnauthorized)
+		assert.Equal(t, lost, st.Since)
+		assert.Equal(t, time.Now(), st.entered)
+		enter(Cached, nil)
+		assert.Equal(t, time.Now(), st.Since)
+	})
+}
+
+func TestTriedAgainInVain(t *testing.T) {
+	srv := newTest(t, config.Server{Name: "gone", Command: filepath.Join(t.TempDir(), "gone")}, Limits{Reconnect: time.Millisecond})
+	heard := make(chan Status, 100)
+	srv.OnStatus(func(_ context.Context, st Status) { heard <- st })
+	require.Error(t, srv.Start(t.Context()))
+	first := <-heard
+	assert.Equal(t, Connecting, first.State)
+	require.NoError(t, first.Err)
+	down := <-heard
+	assert.Equal(t, Down, down.State)
+	again := <-heard
+	assert.Equal(t, Connecting, again.State)
+	assert.Equal(t, first.Since, again.Since)
+	assert.Equal(t, down.Err, again.Err)
+	assert.Equal(t, 1, again.Failures)
 }

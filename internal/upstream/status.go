@@ -25,12 +25,19 @@ const (
 // A Status describes a server at one moment.
 type Status struct {
 	State State
-	Since time.Time     // when State was entered
+	Since time.Time     // when State was entered; of a server that is tried again in vain, when it was last connected, or first tried
 	Took  time.Duration // how long the last attempt to connect took
-	Err   error         // why the server is down or degraded, else nil; without secrets
+	Err   error         // why the server is down or degraded, or was before this attempt, else nil; without secrets
 
 	Failures int       // failed attempts to connect in a row
 	Retry    time.Time // when the next attempt begins, or the next call is sent; zero for none
+
+	entered time.Time // when State was entered
+}
+
+// isAway reports whether the server is not connected but ought to be.
+func (st Status) isAway() bool {
+	return st.State == Down || st.State == Unauthorized || st.State == Connecting
 }
 
 var (

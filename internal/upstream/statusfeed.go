@@ -21,7 +21,7 @@ func (s *Server) OnStatus(tell func(context.Context, Status)) { s.feed.tell = te
 // noteLocked notes the state if it is another than before. The caller holds mu.
 func (s *Server) noteLocked() {
 	st, h := s.circuit.status(s.status), &s.feed
-	if h.tell == nil || s.life.Err() != nil || st.State == h.last.State && st.Since.Equal(h.last.Since) {
+	if h.tell == nil || s.life.Err() != nil || st.State == h.last.State && st.Since.Equal(h.last.Since) && st.entered.Equal(h.last.entered) {
 		return
 	}
 	h.last = st
