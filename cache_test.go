@@ -619,7 +619,7 @@ func TestPrivateLists(t *testing.T) {
 	}
 
 	a, doc := mcptest.NewAuthority(t, echoHandler()), new(mcptest.Store)
-	m := NewManager(&Options{Cache: doc, Servers: []ServerConfig{{Name: "web", URL: a.Server}}, OpenURL: func(_ context.Context, page LoginPage) (string, error) {
+	m := NewManager(&Options{Cache: doc, Servers: []ServerConfig{{Name: "web", URL: a.Server, Protocol: mcp.ProtocolVersion20260728}}, OpenURL: func(_ context.Context, page LoginPage) (string, error) {
 		mcptest.Browse(t, page.URL)
 		return "", nil
 	}})

@@ -281,7 +281,7 @@ func TestSpecH6InstructionsWithHints(t *testing.T) {
 // Long instructions are cut. The lines of all servers stay within the section's budget.
 func TestSpecH6InstructionsAreBounded(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("äöü ", 1<<20)
+	long := strings.Repeat("äöü ", 1<<16)
 	servers := []ServerConfig{saying("s0", long, 3)}
 	for i := range 19 {
 		servers = append(servers, saying(fmt.Sprint("s", i+1), fmt.Sprintf("Is server number %d, which does a lot of things.", i+1), 3))

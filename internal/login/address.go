@@ -88,7 +88,10 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),      // this machine
 	netip.MustParsePrefix("100.64.0.0/10"),  // of carriers (RFC 6598), and of private networks on top of others
 	netip.MustParsePrefix("192.0.0.0/24"),   // of protocols, and of a cloud's metadata
+	netip.MustParsePrefix("198.18.0.0/15"),  // of measurements (RFC 2544)
 	netip.MustParsePrefix("240.0.0.0/4"),    // reserved
+	netip.MustParsePrefix("2001::/32"),      // Teredo (RFC 4380), which may lead anywhere
+	netip.MustParsePrefix("100::/64"),       // nowhere (RFC 6666)
 	netip.MustParsePrefix("64:ff9b:1::/48"), // of local translators (RFC 8215)
 	netip.MustParsePrefix("fec0::/10"),      // local, as once defined
 }
@@ -128,7 +131,9 @@ func inner(ip netip.Addr) netip.Addr {
 	b := ip.As16()
 	switch {
 	case [12]byte(b[:12]) == [12]byte{}, // an older form of mapped ones
-		[12]byte(b[:12]) == [12]byte{0x00, 0x64, 0xff, 0x9b}: // NAT64 (RFC 6052)
+		[12]byte(b[:12]) == [12]byte{8: 0xff, 9: 0xff},                // translated ones (RFC 2765)
+		b[8]&^2 == 0 && [3]byte(b[9:12]) == [3]byte{0x00, 0x5e, 0xfe}, // ISATAP (RFC 5214)
+		[12]byte(b[:12]) == [12]byte{0x00, 0x64, 0xff, 0x9b}:          // NAT64 (RFC 6052)
 		return netip.AddrFrom4([4]byte(b[12:]))
 	case b[0] == 0x20 && b[1] == 0x02: // 6to4 (RFC 3056)
 		return netip.AddrFrom4([4]byte(b[2:6]))

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -69,6 +70,9 @@ func (g *reach) RoundTrip(r *http.Request) (*http.Response, error) {
 	host := r.URL.Hostname()
 	if g.metadata || r.URL.String() == g.tokens {
 		return g.base.RoundTrip(r)
+	}
+	if !g.isServer(host) && strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII }) {
+		return nil, fmt.Errorf("refused to send a request to host %q, which is not ASCII: it may be another spelling of an address", text.Line(host, maxSaid))
 	}
 	if ip, ok := addressIn(host); ok {
 		if err := g.check(r.Context(), host, ip); err != nil {

@@ -288,6 +288,8 @@ func TestInternalAddresses(t *testing.T) {
 		"fec0::1": "internal", "fbff::1": "public", "2001:db8::1": "public", "2606:4700::1111": "public", "ff02::1": "internal",
 		"::ffff:10.0.0.1": "internal", "::ffff:8.8.8.8": "public", "::ffff:169.254.1.1": "link-local", "::10.0.0.1": "internal",
 		"64:ff9b::10.0.0.1": "internal", "64:ff9b::8.8.8.8": "public", "64:ff9b::169.254.169.254": "link-local", "64:ff9b:1::8.8.8.8": "internal",
+		"::ffff:0:10.0.0.1": "internal", "::ffff:0:8.8.8.8": "public", "2001::1": "internal", "2001:1::1": "public", "2606:4700::5efe:10.0.0.1": "internal",
+		"2606:4700::200:5efe:10.0.0.1": "internal", "2606:4700::5efe:8.8.8.8": "public", "198.18.0.1": "internal", "198.20.0.0": "public", "100::1": "internal",
 		"2002:a00:1::1": "internal", "2002:808:808::1": "public",
 		"localhost": "internal", "LOCALHOST.": "internal", "a.localhost": "internal", "127.1": "internal", "2130706433": "internal", "0x7f.1": "internal",
 		"10.0.0.1.": "internal", "0x7f000001": "internal", "0X": "internal",
@@ -307,6 +309,25 @@ func TestInternalAddresses(t *testing.T) {
 		assert.Equal(t, want, got, host)
 		assert.False(t, isLinkLocal(ip) && !isInternal(ip), host)
 	}
+}
+
+// A host's own client maps other spellings of an address to it, after we have looked.
+func TestHostsThatAreNotASCII(t *testing.T) {
+	t.Parallel()
+	sent := 0
+	own := roundTripper(func(*http.Request) (*http.Response, error) { sent++; return nil, errClosed })
+	g := newReach(&Config{URL: "https://bücher.example/mcp", HTTP: own})
+	for _, host := range []string{"127。0。0。1", "１２７．０．０．１", "127.0.0.１", "①②⑦。0。0。①", "ｌｏｃａｌｈｏｓｔ", "loc\u00adalhost", "x.ｌocalhost"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/x", nil)
+		require.NoError(t, err)
+		_, err = g.RoundTrip(r)
+		assert.ErrorContains(t, err, "which is not ASCII", host)
+	}
+	assert.Zero(t, sent)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://bücher.example/x", nil)
+	require.NoError(t, err)
+	_, err = g.RoundTrip(r)
+	assert.ErrorIs(t, err, errClosed, "its own name is the settings'")
 }
 
 // What a resolver of this machine or of a proxy takes for an address is none that counts

@@ -117,7 +117,7 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 	}
 	p.cmd.Dir = cfg.Dir
 	mark := newMark(os.LookupEnv)
-	p.cmd.Env = append(childEnv(cfg.Env, os.LookupEnv), childMark+"="+mark)
+	p.cmd.Env = append([]string{childMark + "=" + mark}, childEnv(cfg.Env, os.LookupEnv)...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childIn, childOut, childErr
 	ownGroup(p.cmd)
 	started, waited := make(chan error, 1), make(chan error, 1)
@@ -293,7 +293,8 @@ func childEnv(set map[string]string, lookup func(string) (string, bool)) []strin
 		}
 	}
 	maps.Copy(env, set)
-	list := []string{} // not nil: that would mean the whole environment
+	delete(env, childMark) // it is ours
+	list := []string{}     // not nil: that would mean the whole environment
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, key+"="+env[key])
 	}

@@ -79,7 +79,7 @@ func TestStrays(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	var s strays
 	s.follow(cmd.Process.Pid, "")
-	is := readProcess(fmt.Sprint(cmd.Process.Pid))
+	is := readStat(fmt.Sprint(cmd.Process.Pid))
 	assert.Equal(t, os.Getpid(), is.parent)
 	assert.NotEmpty(t, is.began)
 	s.seen[cmd.Process.Pid] += "0"
@@ -88,7 +88,24 @@ func TestStrays(t *testing.T) {
 	assert.True(t, s.signal(cmd.Process.Pid, syscall.SIGKILL))
 	assert.Error(t, cmd.Wait())
 	assert.False(t, s.signal(cmd.Process.Pid, syscall.SIGKILL), "it is gone")
-	assert.Empty(t, readProcess("0").began)
+	assert.Empty(t, readStat("0").began)
+}
+
+// A child of which the kernel could not tell, for want of descriptors, is found by its mark.
+func TestStraysOfAnUnknownChild(t *testing.T) {
+	self, env := mcptest.Child(t, "stubborn")
+	cmd := exec.Command(self)
+	const mark = "unknown-child"
+	cmd.Env = []string{childMark + "=" + mark}
+	for key, value := range env {
+		cmd.Env = append(cmd.Env, key+"="+value)
+	}
+	require.NoError(t, cmd.Start())
+	var s strays
+	s.follow(0, mark)
+	s.kill()
+	assert.Error(t, cmd.Wait())
+	assert.Contains(t, s.seen, cmd.Process.Pid)
 }
 
 // Those who ask for the processes while they are read share the next reading, which begins

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -24,9 +25,9 @@ type strays struct {
 
 // follow notes a child, which has not been waited for yet, and its mark.
 func (s *strays) follow(pid int, mark string) {
-	s.mark = mark
-	if p := readProcess(strconv.Itoa(pid)); p.began != "" {
-		s.seen = map[int]string{pid: p.began}
+	s.mark, s.seen = mark, make(map[int]string)
+	if p := readStat(strconv.Itoa(pid)); p.began != "" {
+		s.seen[pid] = p.began
 	}
 }
 
@@ -77,17 +78,19 @@ func (s *strays) signal(pid int, sig syscall.Signal) (sent bool) {
 	s.mu.Lock()
 	began := s.seen[pid]
 	s.mu.Unlock()
-	now := readProcess(strconv.Itoa(pid))
+	now := readStat(strconv.Itoa(pid))
 	return now.began == began && now.state != "Z" && p.Signal(sig) == nil
 }
 
 // kill kills those that were seen and what they have started since.
 func (s *strays) kill() {
-	// A process may start another before it dies, so look again until none is
-	// left. Give up on processes that the kernel can't end in time.
+	// A process may start another before it dies, so look again until there is no
+	// other than before. Give up on processes that the kernel can't end in time.
 	deadline := time.Now().Add(termGrace)
 	for found := true; found && time.Now().Before(deadline); {
+		found = false
 		for stopped := s.look(); len(stopped) > 0 && time.Now().Before(deadline); stopped = s.look() {
+			found = true
 			for _, pid := range stopped { // and start no more, whose parents would be dead
 				s.signal(pid, syscall.SIGSTOP)
 			}
@@ -95,7 +98,6 @@ func (s *strays) kill() {
 		s.mu.Lock()
 		pids := slices.Collect(maps.Keys(s.seen))
 		s.mu.Unlock()
-		found = false
 		for _, pid := range pids {
 			found = s.signal(pid, syscall.SIGKILL) || found
 		}
@@ -155,7 +157,8 @@ func readProcesses() map[int]processInfo {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		if p := readProcess(entry.Name()); p.began != "" {
+		if p := readStat(entry.Name()); p.began != "" {
+			p.mark = readMark(entry.Name())
 			all[pid] = p
 		}
 	}
@@ -170,7 +173,8 @@ type processInfo struct {
 	mark   string // see childMark; "" if it has none, or is another user's
 }
 
-func readProcess(pid string) (p processInfo) {
+// readStat returns all but the mark.
+func readStat(pid string) (p processInfo) {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
 		return p
@@ -183,13 +187,20 @@ func readProcess(pid string) (p processInfo) {
 	}
 	p.state, p.began = string(fields[0]), string(fields[began])
 	p.parent, _ = strconv.Atoi(string(fields[1]))
-	env, _ := os.ReadFile("/proc/" + pid + "/environ")
-	p.mark = markIn(env)
 	return p
 }
 
-// markIn returns the mark in an environment as /proc has it, or "".
-func markIn(env []byte) string {
+// maxEnviron is how many bytes of an environment are searched for the mark, which stands first
+// in that of a child. Processes that share a large one could make a reading take minutes.
+const maxEnviron = 64 << 10
+
+func readMark(pid string) string {
+	f, err := os.Open("/proc/" + pid + "/environ")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	env, _ := io.ReadAll(io.LimitReader(f, maxEnviron))
 	for v := range bytes.SplitSeq(env, []byte{0}) {
 		if mark, ok := bytes.CutPrefix(v, []byte(childMark+"=")); ok {
 			return string(mark)

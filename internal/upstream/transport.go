@@ -199,6 +199,9 @@ func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *
 	}
 	if l, ok := ctx.Value(listingKey{}).(*listing); ok && r.Method == lists[l.kind].method {
 		result, err := l.takePage(response.Result)
+		if err == nil && text.CountValues(result) > g.maxValues { // beside the elements, such as _meta
+			err = tooMany(g.maxValues)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -102,13 +102,18 @@ func (r *room) grantLocked() {
 	}
 }
 
-// leaveLocked takes a claim out of its line, where it is.
+// leaveLocked takes a claim out of its line, where it is. If it was the next one, the others of
+// its client wait behind those of other clients: it has had its turn.
 func (r *room) leaveLocked(client *tokens.Holder, c *claim) {
 	i := r.lineLocked(client)
 	l := r.lines[i]
+	next := l.waiting[0] == c
 	l.waiting = slices.DeleteFunc(l.waiting, func(other *claim) bool { return other == c })
-	if len(l.waiting) == 0 {
+	if next {
 		r.lines = slices.Delete(r.lines, i, i+1)
+	}
+	if next && len(l.waiting) > 0 {
+		r.lines = append(r.lines, l)
 	}
 	r.grantLocked() // it may have kept others from passing
 }

@@ -91,6 +91,34 @@ func TestRoomOfOneThatLeaves(t *testing.T) {
 	})
 }
 
+// A client whose claims can't be met keeps others waiting for one of them at a time.
+func TestRoomBehindClaimsThatLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoom(100)
+		assert.NoError(t, r.take(t.Context(), new(tokens.Holder), 1)) // for ever
+		large := new(tokens.Holder)
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 7 * time.Second)
+				for range 10 {
+					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					assert.Error(t, r.take(ctx, large, 100))
+					cancel()
+				}
+			})
+		}
+		for range 9 {
+			begun := time.Now()
+			assert.NoError(t, r.take(t.Context(), nil, 10))
+			assert.LessOrEqual(t, time.Since(begun), 30*time.Second)
+			r.give(nil, 10)
+			time.Sleep(time.Second)
+		}
+		all.Wait()
+	})
+}
+
 // Of many clients that take, give and leave, nothing stays.
 func TestRoomRace(t *testing.T) {
 	r := newRoom(1000)
