@@ -22,7 +22,11 @@ const (
 type ServerStatus struct {
 	Name  string
 	State State
-	Since time.Time     // when it entered State; see below
+
+	// Since is when it entered State. While it is down or unauthorized, and tried again in
+	// vain, it is when its connection was lost, or when it was first tried.
+	Since time.Time
+
 	Took  time.Duration // how long its last start took until it was ready or failed
 	Tools int           // number of its tools
 
@@ -34,9 +38,8 @@ type ServerStatus struct {
 	// trust them. They are "" in errors and events.
 	Instructions string
 
-	// Err is why it is down, degraded or unauthorized, or why it was before it is tried
-	// again, else nil. Since is then when it was last connected, or first tried: attempts
-	// don't change it.
+	// Err is why it is down, degraded or unauthorized. While it is tried again, it is why it
+	// was. Otherwise it is nil.
 	Err error
 
 	// Failures is how many attempts to connect have failed in a row. Retry is

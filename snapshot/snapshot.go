@@ -95,7 +95,7 @@ type Server struct {
 	User   Text // the id of the user whose server it is, or ""
 
 	State string        // a State of package mcphybrid, or ""
-	Since time.Time     // when the server entered State; of one that is tried again in vain, when it was last connected, or first tried
+	Since time.Time     // when the server entered State; of one that is tried again in vain, when its connection was lost, or it was first tried
 	Took  time.Duration // how long its last start took until it was ready or failed
 	Tools int           // number of its tools
 

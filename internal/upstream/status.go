@@ -25,7 +25,7 @@ const (
 // A Status describes a server at one moment.
 type Status struct {
 	State State
-	Since time.Time     // when State was entered; of a server that is tried again in vain, when it was last connected, or first tried
+	Since time.Time     // when State was entered; of a server that is tried again in vain, when its connection was lost, or it was first tried
 	Took  time.Duration // how long the last attempt to connect took
 	Err   error         // why the server is down or degraded, or was before this attempt, else nil; without secrets
 
