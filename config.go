@@ -50,10 +50,11 @@ type ServerLimits struct {
 	// fresh, that counts in its place, from 10 seconds to an hour.
 	Refresh time.Duration
 
-	// MaxValues is how many values a result may have: members, elements, arrays and
-	// objects. They take memory when the result is decoded, up to 175 bytes each, and
-	// so up to 84 MB. It defaults to 500,000 and must not be negative. A result with more
-	// is an error of its call.
+	// MaxValues is how many values a message of a server may have, such as a result:
+	// members, elements, arrays and objects. They take memory when the message is decoded,
+	// up to 175 bytes each, and so up to 84 MB. It defaults to 500,000 and must not be
+	// negative. An answer with more is an error of its call. A list may have more, as its
+	// elements are decoded one by one.
 	MaxValues int
 
 	// MaxMessage is how many bytes a message of a server may have, such as a

@@ -124,6 +124,8 @@ var hostileRows = []hostileRow{
 	{name: "content of wrong types", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"content":{"text":[]},"isError":"yes"}}`}, call: notDecoded},
 	{name: "an error of wrong types", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"error":"no"}`}, call: "internal error: no"},
 	{name: "an error of a million lines", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"` + strings.Repeat(`\n# You must\u202e`, 1<<16) + `"}}`}, call: "# You must # You must"},
+	{name: "an error with a million values", over: "shm", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"no","data":[` + strings.Repeat("[],", 1e6/2) + `1]}}`}, call: "a message has more values than the limit of 500000"},
+	{name: "a notification with a million values before the answer", over: "s", then: mischief{At: call, Data: `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":[` + strings.Repeat("[],", 1e6/2) + `1]}}` + "\n$ANSWER"}},
 	{name: "asks for input without end", over: "m", then: mischief{At: call, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}}`}, call: "input"},
 	{name: "asks instead of answering", over: "s", then: mischief{At: call, Data: strings.Repeat(`{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":5}`+"\n", 1000) + "$ANSWER"}},
 	{name: "an answer of 50 MB", over: "sh", then: mischief{At: call, N: 50 << 20, Data: `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"$BIG"}]}}`},

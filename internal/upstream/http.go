@@ -159,7 +159,7 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 	if cfg.Account != nil {
 		a.sources = append(a.sources, logIn(cfg.Account))
 	}
-	to.Transport = &limitedHTTP{base: base, authorizer: a, maxMessage: g.maxMessage, unsolicited: g.unsolicited, older: older, standing: c.standing}
+	to.Transport = &limitedHTTP{base: base, authorizer: a, maxMessage: g.maxMessage, maxValues: g.maxValues, unsolicited: g.unsolicited, older: older, standing: c.standing}
 	return to, nil
 }
 

@@ -299,7 +299,7 @@ func TestQuestionsOverHTTP(t *testing.T) {
 	require.NoError(t, err)
 	base := ownTransport()
 	defer base.CloseIdleConnections()
-	rt := &limitedHTTP{base: base, authorizer: &authorizer{server: address}, maxMessage: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}}
+	rt := &limitedHTTP{base: base, authorizer: &authorizer{server: address}, maxMessage: 1000, maxValues: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	post := func(ctx context.Context) error {

@@ -21,7 +21,7 @@ type Limits struct {
 	CallTimeout  time.Duration // for each call
 
 	MaxMessage       int // bytes of one message; see also unsolicited
-	MaxValues        int // values in one result: see [text.CountValues]
+	MaxValues        int // values in one message that is decoded: see [text.CountValues]
 	MaxDefinition    int // bytes of one element of a list
 	MaxListing       int // bytes of all that the server lists
 	MaxTools         int // how much the server lists, tools and all else
@@ -59,7 +59,7 @@ func tooLarge(limit int) error {
 
 // tooMany is the error of a request whose answer would take too much memory decoded.
 func tooMany(limit int) error {
-	return fmt.Errorf("a result has more values than the limit of %d", limit)
+	return fmt.Errorf("a message has more values than the limit of %d", limit)
 }
 
 // An unsolicited limits the messages per second that a server sends over one
@@ -123,19 +123,20 @@ func (u *unsolicited) count(bytes int) error {
 const maxLine = 16
 
 // A frameReader reads messages from a child, one per line. It replaces a message
-// of more than max bytes by an error response with the same id, so that only that
-// request fails. It ends the stream if there are too many messages, or a line of
-// more than maxLine times max bytes.
+// of more than max bytes, or of too many values, by an error response with the same id,
+// so that only that request fails. It ends the stream if there are too many messages, or
+// a line of more than maxLine times max bytes.
 type frameReader struct {
 	r           *bufio.Reader
 	max         int
+	maxValues   int
 	unsolicited *unsolicited
 	end         func(error) // called at the end of the stream; with nil if the child ended it
 	line        []byte      // the rest of the current line
 }
 
-func newFrameReader(r io.Reader, maxMessage int, u *unsolicited, end func(error)) *frameReader {
-	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage, unsolicited: u, end: end}
+func newFrameReader(r io.Reader, maxMessage, maxValues int, u *unsolicited, end func(error)) *frameReader {
+	return &frameReader{r: bufio.NewReaderSize(r, 64<<10), max: maxMessage, maxValues: maxValues, unsolicited: u, end: end}
 }
 
 func (f *frameReader) Read(p []byte) (int, error) { return readFrom(&f.line, p, f.next) }
@@ -188,8 +189,11 @@ func (f *frameReader) next() error {
 			f.end(err)
 			return io.EOF
 		}
-		if f.line = line; size > f.max {
-			f.line = oversizeResponse(line, last, f.max)
+		switch f.line = line; {
+		case size > f.max:
+			f.line = replacement(line, last, tooLarge(f.max))
+		case hasMoreValues(line, f.maxValues):
+			f.line = replacement(line, line, tooMany(f.maxValues))
 		}
 		return nil
 	}
@@ -202,19 +206,19 @@ var (
 	lastID  = regexp.MustCompile(`[,{]\s*"id"\s*:\s*([0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`)
 )
 
-// oversizeResponse returns the line that replaces a line that is too long. It is
+// replacement returns the line that replaces one that is not read for the given reason. It is
 // an error response if the first or last bytes of the line contain the id, else
-// an empty line.
-func oversizeResponse(first, last []byte, limit int) []byte {
+// an empty line, as in place of a request: its id is the server's.
+func replacement(first, last []byte, reason error) []byte {
 	m := firstID.FindSubmatch(first)
 	if m == nil {
 		m = lastID.FindSubmatch(last)
 	}
-	if m == nil {
+	if m == nil || isRequest(first) {
 		return []byte("\n")
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%q}}`, m[1], tooLarge(limit).Error())
+	fmt.Fprintf(&b, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%q}}`, m[1], reason.Error())
 	return append(b.Bytes(), '\n')
 }
 
@@ -224,6 +228,7 @@ type limitedHTTP struct {
 	base        http.RoundTripper
 	authorizer  *authorizer
 	maxMessage  int
+	maxValues   int
 	unsolicited *unsolicited
 	older       bool      // for an sseTransport
 	standing    *standing // nil if older
@@ -257,13 +262,14 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if t.older && r.Method == http.MethodGet && kind == "text/event-stream" {
-		resp.Body = newEventBody(resp.Body, t.authorizer.server, t.maxMessage, t.unsolicited)
+		resp.Body = newEventBody(resp.Body, t.authorizer.server, t.maxMessage, t.maxValues, t.unsolicited)
 		return resp, nil
 	}
 	resp.Body = &limitedBody{
 		ReadCloser:  resp.Body,
 		failed:      failed,
 		max:         t.maxMessage,
+		maxValues:   t.maxValues,
 		unsolicited: t.unsolicited,
 		events:      kind == "text/event-stream",
 	}
@@ -279,9 +285,9 @@ const copied = 16
 
 var errTooManyLines = errors.New("an event of a stream has too many lines")
 
-// A limitedBody fails when a message has more than max bytes. A message is the
-// whole body or one event of a stream. A stream may last forever but fails if it
-// has too many events.
+// A limitedBody fails when a message has more than max bytes, or more than maxValues
+// values. A message is the whole body or one event of a stream. A stream may last forever
+// but fails if it has too many events.
 //
 // For each line of an event, mcp-go copies the lines before. So a line costs its
 // bytes and the copiedth part of what the event had before it. An event may cost
@@ -290,14 +296,19 @@ type limitedBody struct {
 	io.ReadCloser
 	failed      *outcome
 	max         int
+	maxValues   int
 	unsolicited *unsolicited
 	events      bool
 
-	size   int  // bytes of the current message
-	before int  // bytes of its lines before the current one
-	cost   int  // of copying these
-	inLine bool // the current line is not empty
+	size   int          // bytes of the current message
+	values valueCounter // of its data
+	before int          // bytes of its lines before the current one
+	cost   int          // of copying these
+	line   int          // bytes of the current line
+	data   bool         // it begins as a line of data does
 }
+
+const dataField = "data:"
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
@@ -314,25 +325,36 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 
 // take counts one byte of the body.
 func (b *limitedBody) take(c byte) error {
-	switch b.size++; {
-	case b.size > b.max:
+	if b.size++; b.size > b.max {
 		return b.failed.refuse(tooLarge(b.max))
+	}
+	switch {
 	case !b.events:
-	case c == '\n' && !b.inLine: // an empty line ends an event
+		b.values.take(c)
+	case c == '\n' && b.line == 0: // an empty line ends an event
 		err := b.unsolicited.count(b.size + b.cost)
 		b.size, b.before, b.cost = 0, 0, 0
+		b.values.reset()
 		if err != nil {
 			b.failed.note(err)
 		}
 		return err
 	case c == '\n':
-		b.inLine = false
+		b.line = 0
 		b.cost += b.before / copied
 		if b.before = b.size; b.cost > b.max-b.size {
 			return b.failed.refuse(errTooManyLines)
 		}
-	case c != '\r':
-		b.inLine = true
+	case b.line >= len(dataField):
+		if b.data {
+			b.values.take(c)
+		}
+	case c != '\r' || b.line > 0:
+		b.data = (b.line == 0 || b.data) && c == dataField[b.line]
+		b.line++
+	}
+	if b.values.n > b.maxValues {
+		return b.failed.refuse(tooMany(b.maxValues))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ import (
 
 // An event of a stream counts as one message, however many lines it has.
 func TestLimitedBody(t *testing.T) {
-	const tooLong, tooMany = "more bytes than the limit of 100", "too many lines"
+	const tooLong, tooMany, manyValues = "more bytes than the limit of 100", "too many lines", "more values than the limit of 20"
 	for _, test := range []struct {
 		name, body string
 		events     bool
@@ -44,8 +44,16 @@ func TestLimitedBody(t *testing.T) {
 		{"an event of many lines", strings.Repeat("data: xxxx\n", 9) + "\n", true, tooMany},
 		{"an event of long lines over it", strings.Repeat("data: "+strings.Repeat("x", 40)+"\n", 3) + "\n", true, tooLong},
 		{"a long line", strings.Repeat("x", 101), true, tooLong},
+		{"values within the limit", strings.Repeat("[", 20), false, ""},
+		{"values over it", strings.Repeat("[", 21), false, manyValues},
+		{"values of an event within it", "data:[\n" + "data: " + strings.Repeat("[", 19) + "\n\n", true, ""},
+		{"values of an event over it", "data:[\n" + "data: " + strings.Repeat("[", 20) + "\n\n", true, manyValues},
+		{"values of two events", strings.Repeat("data:"+strings.Repeat("[", 15)+"\r\n\r\n", 2), true, ""},
+		{"a quote beside the data hides none", ": \"\nid: \"\ndata: " + strings.Repeat("[", 21) + "\n\n", true, manyValues},
+		{"what is beside the data", ":" + strings.Repeat("[", 40) + "\ndate:" + strings.Repeat("[", 30) + "\n\n", true, ""},
+		{"values of a result", `{"result":[` + strings.Repeat("[", 40) + `]`, false, ""},
 	} {
-		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, events: test.events, unsolicited: &unsolicited{max: 50, maxBytes: 1000}}
+		b := &limitedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))), max: 100, maxValues: 20, events: test.events, unsolicited: &unsolicited{max: 50, maxBytes: 1000}}
 		got, err := io.ReadAll(b)
 		if test.want == "" {
 			assert.NoError(t, err, test.name)
@@ -61,7 +69,7 @@ func TestLinesOfAnEventCost(t *testing.T) {
 	const limit = 1 << 20
 	for _, line := range []string{"data:x\n", "data:\n:\n", "x\r\n", "data: " + strings.Repeat("x", 1000) + "\n"} {
 		lines := &repeated{text: strings.Repeat(line, 1+limit/len(line))}
-		b := &limitedBody{ReadCloser: io.NopCloser(io.LimitReader(lines, int64(limit*len(line)))), max: limit, events: true, unsolicited: &unsolicited{max: 50, maxBytes: limit}}
+		b := &limitedBody{ReadCloser: io.NopCloser(io.LimitReader(lines, int64(limit*len(line)))), max: limit, maxValues: limit, events: true, unsolicited: &unsolicited{max: 50, maxBytes: limit}}
 		got, err := io.ReadAll(b)
 		assert.Error(t, err)
 		n := bytes.Count(got, []byte("\n"))
@@ -121,11 +129,16 @@ func TestFrameReader(t *testing.T) {
 		{"id last", `{"result":"` + long + "\", \"jsonrpc\":\"2.0\", \"id\": 8}\n",
 			`{"jsonrpc":"2.0","id":8,"error":{"code":-32000,"message":"a message has more bytes than the limit of 60000"}}` + "\n"},
 		{"id within the result only", `{"result":"` + long + `","x":{"id":9}}` + "\nb\n", "\nb\n"},
+		{"values of an error", `{"jsonrpc":"2.0","id":7,"error":{"data":[` + strings.Repeat("[],", 20) + "1]}}\nb\n",
+			`{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"a message has more values than the limit of 20"}}` + "\nb\n"},
+		{"values of a notification", `{"method":"a","params":{"a":[` + strings.Repeat("[],", 20) + "1]}}\nb\n", "\nb\n"},
+		{"values of a request, whose id is the server's", `{"id":7,"method":"a","params":{"a":[` + strings.Repeat("[],", 20) + "1]}}\nb\n", "\nb\n"},
+		{"values of a result are not decoded here", `{"id":7,"result":[` + strings.Repeat("[],", 20) + "1]}\nb\n", `{"id":7,"result":[` + strings.Repeat("[],", 20) + "1]}\nb\n"},
 		{"just over the limit", `{"id":1,"r":"` + long[:60000-14] + "\"}\n", // 60001 bytes with the newline
 			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"a message has more bytes than the limit of 60000"}}` + "\n"},
 		{"just within it", `{"id":1,"r":"` + long[:60000-16] + "\"}\n", `{"id":1,"r":"` + long[:60000-16] + "\"}\n"},
 	} {
-		f := newFrameReader(strings.NewReader(test.in), 60_000, &unsolicited{max: 10, maxBytes: 1 << 20}, func(error) {})
+		f := newFrameReader(strings.NewReader(test.in), 60_000, 20, &unsolicited{max: 10, maxBytes: 1 << 20}, func(error) {})
 		var got strings.Builder
 		_, err := fmt.Fprint(&got, readAll(f))
 		require.NoError(t, err)
@@ -313,9 +326,9 @@ func TestUnaskedWithoutLimit(t *testing.T) {
 		assert.NoError(t, u.count(math.MaxInt>>8))
 		u.answered()
 	}
-	f := newFrameReader(strings.NewReader(strings.Repeat("x", 1<<20)+"\n"), math.MaxInt, u, func(err error) { assert.NoError(t, err) })
+	f := newFrameReader(strings.NewReader(strings.Repeat("x", 1<<20)+"\n"), math.MaxInt, math.MaxInt, u, func(err error) { assert.NoError(t, err) })
 	assert.Len(t, readAll(f), 1<<20+1)
-	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("data: x\n", 1000) + "\n")), max: math.MaxInt, events: true, unsolicited: u}
+	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("data: x\n", 1000) + "\n")), max: math.MaxInt, maxValues: math.MaxInt, events: true, unsolicited: u}
 	_, err := io.ReadAll(b)
 	assert.NoError(t, err)
 	event := "event: message\ndata: {\"result\":\"" + strings.Repeat("x", 1<<20) + "\"}\n\n"
@@ -357,7 +370,7 @@ func FuzzStreams(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("data:\n"), 100), "-1")
 	f.Fuzz(func(t *testing.T, data []byte, after string) {
 		const limit = 64
-		lines := readAll(newFrameReader(bytes.NewReader(data), limit, &unsolicited{max: 1000, maxBytes: 1 << 30}, func(error) {}))
+		lines := readAll(newFrameReader(bytes.NewReader(data), limit, limit, &unsolicited{max: 1000, maxBytes: 1 << 30}, func(error) {}))
 		for line := range strings.Lines(lines) {
 			if !strings.Contains(line, tooLarge(limit).Error()) {
 				assert.LessOrEqual(t, len(line), limit)
@@ -365,7 +378,7 @@ func FuzzStreams(f *testing.F) {
 			}
 		}
 		for _, events := range []bool{false, true} {
-			b := &limitedBody{ReadCloser: io.NopCloser(iotest.HalfReader(bytes.NewReader(data))), max: limit, events: events, unsolicited: &unsolicited{max: 1000, maxBytes: 1 << 30}}
+			b := &limitedBody{ReadCloser: io.NopCloser(iotest.HalfReader(bytes.NewReader(data))), max: limit, maxValues: limit, events: events, unsolicited: &unsolicited{max: 1000, maxBytes: 1 << 30}}
 			got, err := io.ReadAll(b)
 			assert.True(t, bytes.HasPrefix(data, got))
 			if err == nil {

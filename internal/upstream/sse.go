@@ -115,8 +115,8 @@ func (t *sseTransport) explain(ctx context.Context, err error) error {
 }
 
 // An eventBody is the stream of an sseTransport. It passes on each event with its
-// data in one line. In place of a message of more than max bytes, there is an error
-// response, so that only that request fails. Requests of the server are left out:
+// data in one line. In place of a message of more than max bytes or maxValues values, there
+// is an error response, so that only that request fails. Requests of the server are left out:
 // mcp-go takes them for answers. The stream fails if there are too many messages, or
 // an event of more than maxLine times max bytes.
 type eventBody struct {
@@ -124,12 +124,13 @@ type eventBody struct {
 	server      *url.URL
 	r           *bufio.Reader
 	max         int
+	maxValues   int
 	unsolicited *unsolicited
 	event       []byte // the rest of the current event
 }
 
-func newEventBody(body io.ReadCloser, server *url.URL, maxMessage int, u *unsolicited) *eventBody {
-	return &eventBody{Closer: body, server: server, r: bufio.NewReaderSize(body, 64<<10), max: maxMessage, unsolicited: u}
+func newEventBody(body io.ReadCloser, server *url.URL, maxMessage, maxValues int, u *unsolicited) *eventBody {
+	return &eventBody{Closer: body, server: server, r: bufio.NewReaderSize(body, 64<<10), max: maxMessage, maxValues: maxValues, unsolicited: u}
 }
 
 func (b *eventBody) Read(p []byte) (int, error) { return readFrom(&b.event, p, b.next) }
@@ -166,8 +167,10 @@ func (b *eventBody) next() error {
 	}
 	kind, data := fields(lines)
 	if last != nil || len(data) > b.max {
-		response := bytes.TrimSpace(oversizeResponse(data[:min(edge, len(data))], bytes.TrimSpace(append(data[max(0, len(data)-edge):], last...)), b.max))
-		kind, data = "message", response
+		end := bytes.TrimSpace(append(data[max(0, len(data)-edge):], last...))
+		kind, data = "message", bytes.TrimSpace(replacement(data[:min(edge, len(data))], end, tooLarge(b.max)))
+	} else if hasMoreValues(data, b.maxValues) {
+		kind, data = "message", bytes.TrimSpace(replacement(data, data, tooMany(b.maxValues)))
 	}
 	switch {
 	case len(data) == 0 || kind == "message" && isRequest(data):

@@ -182,6 +182,8 @@ func TestEventBody(t *testing.T) {
 		{`data: {"jsonrpc":"2.0","id":7,"result":"` + strings.Repeat("x", 1000) + `"}` + "\n\n", `"id":7,"error"`, "EOF"},
 		{`data: {"result":"` + strings.Repeat("x", 3000) + `","id":8}` + "\n\n", `"id":8,"error"`, "EOF"},
 		{`data: {"result":"` + strings.Repeat("x", 1000) + `"}` + "\n\n", "", "EOF"},
+		{`data: {"id":7,"error":{"data":[` + strings.Repeat("[],", 60) + `1]}}` + "\n\n", `{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"a message has more values than the limit of 100"}}`, "EOF"},
+		{`data: {"id":7,"method":"a","params":[` + strings.Repeat("[],", 60) + `1]}` + "\n\n", "", "EOF"},
 		{"data: " + strings.Repeat("x", 100_000), "", "more bytes than 16 times the limit"},
 		{strings.Repeat(": comment\n", 2000), "", "more bytes than 16 times the limit"},
 		{"data: {\"id\":1}", "", "EOF"},
@@ -200,7 +202,7 @@ func TestEventBody(t *testing.T) {
 
 func readEvents(in string, limit int) (string, error) {
 	server, _ := url.Parse("https://host/sse")
-	b := newEventBody(io.NopCloser(strings.NewReader(in)), server, limit, &unsolicited{max: 50, maxBytes: limit})
+	b := newEventBody(io.NopCloser(strings.NewReader(in)), server, limit, limit/5, &unsolicited{max: 50, maxBytes: limit})
 	var out bytes.Buffer
 	var err error
 	for p := make([]byte, 7); err == nil; {

@@ -91,7 +91,7 @@ func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
 			}
 			s.opened = true
 			s.answer()
-			resp.Body = &limitedBody{ReadCloser: resp.Body, max: t.maxMessage, unsolicited: t.unsolicited, events: true}
+			resp.Body = &limitedBody{ReadCloser: resp.Body, max: t.maxMessage, maxValues: t.maxValues, unsolicited: t.unsolicited, events: true}
 			return resp, nil
 		case code == http.StatusNotFound && s.opened: // the session is over
 			return resp, nil

@@ -152,8 +152,8 @@ func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotifi
 // A guard ends requests when their context ends, even if the server hangs. It
 // also limits the size of results and collects the raw results of lists.
 type guard struct {
-	maxMessage    int  // bytes of a result
-	maxValues     int  // values of a result that is decoded as a whole
+	maxMessage    int  // bytes of a message
+	maxValues     int  // values of a message that is decoded as a whole
 	preferEarlier bool // speak a protocol before 2026-07-28 if the server has one: see config.Server.Protocol
 	unsolicited   *unsolicited
 	silent        *atomic.Bool // set when server/discover got no answer in time

@@ -1,0 +1,65 @@
+package upstream
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestValuesBesideTheResult(t *testing.T) {
+	for message, want := range map[string]int{
+		`{}`:                              1,
+		`{"id":1,"error":{"data":[1,2]}}`: 8,
+		`{"result":{"a":[1,2]},"id":1}`:   3, // the brace, the comma and the colon after it
+		`{"id":1,"result":[[[]]]}`:        3,
+		`{"id":1, "result" : [[[]]] }`:    3,
+		`{"a":{"result":[1,2]}}`:          6, // not of the message
+		`[{"result":[1,2]}]`:              5,
+		`{"Result":[1,2]}`:                4, // we may count too much, never too little
+		`{"\u0072esult":[1,2]}`:           4,
+		`{"result\"":[1,2]}`:              4,
+		`{"results":[1,2]}`:               4,
+		`{"error":"result","data":[1,2]}`: 6,
+		`{"a":"[,\"{:","b":"result"}`:     4,
+	} {
+		var v valueCounter
+		for _, c := range []byte(message) {
+			v.take(c)
+		}
+		assert.Equal(t, want, v.n, message)
+		assert.True(t, hasMoreValues([]byte(message+strings.Repeat(" ", 100)), want-1), message)
+		assert.False(t, hasMoreValues([]byte(message+strings.Repeat(" ", 100)), want), message)
+	}
+}
+
+// FuzzValuesBesideTheResult counts the values of any message as text.CountValues does,
+// without those of a result.
+func FuzzValuesBesideTheResult(f *testing.F) {
+	f.Add(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a, [b]"}]}}`)
+	f.Add(`{"error":{"data":[[],{"result":1}]},"result":"\\\""}`)
+	f.Add(`{"result":[],"result":[1,2]}`)
+	f.Fuzz(func(t *testing.T, message string) {
+		var v valueCounter
+		for _, c := range []byte(message) {
+			v.take(c)
+		}
+		all := text.CountValues([]byte(message))
+		require.LessOrEqual(t, v.n, all)
+		if !strings.Contains(message, `"result"`) {
+			require.Equal(t, all, v.n)
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal([]byte(message), &members) != nil || strings.Count(message, `"result"`) > 1 || strings.Contains(message, `\u`) {
+			return
+		}
+		if members["result"] == nil {
+			require.Equal(t, all, v.n)
+		} else if strings.Contains(message, `"result"`) { // its colon is counted with it
+			require.Equal(t, all-1-text.CountValues(members["result"]), v.n)
+		}
+	})
+}
