@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -30,12 +31,27 @@ import (
 func Main(ctx context.Context, args []string, in, out, errs *os.File) int {
 	ctx, stop := exit.Signals(ctx)
 	defer stop()
+	tune()
+	return exit.Failed(run(ctx, args, in, out, errs), "gateway", errs)
+}
+
+// leastProcs is how many processors Go is told of at least.
+const leastProcs = 8
+
+// tune sets what Go can't know of a program that strangers use, unless its environment
+// says otherwise.
+func tune() {
 	if os.Getenv("GOGC") == "" {
 		// Clients that attack make as much garbage as they can. So it may be half of what is
 		// in use, and not as much.
 		debug.SetGCPercent(50)
 	}
-	return exit.Failed(run(ctx, args, in, out, errs), "gateway", errs)
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < leastProcs {
+		// A goroutine that decodes megabytes keeps its processor for 10 ms at a time, at each
+		// step of another's small call. With more of them, the kernel decides, and it prefers
+		// who has just woken.
+		runtime.GOMAXPROCS(leastProcs)
+	}
 }
 
 // endGrace is how long the last answers may take.

@@ -31,7 +31,7 @@ const (
 	defaultSessions    = 1000
 	defaultIdle        = 12 * time.Hour // most clients leave without notice; such a client begins another session
 	DefaultMessage     = 16 << 20
-	defaultMessages    = 32 << 20
+	defaultMessages    = 24 << 20
 	defaultValues      = 250_000 // each takes up to text.ValueSize when it is decoded
 	defaultResults     = 64 << 20
 	defaultRead        = 30 * time.Second
