@@ -118,6 +118,8 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 		for _, f := range lists {
 			f.problems = f.src.problems
 			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.storeList(f.src, f.received, f.listed) == nil { // else we start the server
+				m.review(f.src)
+				m.putSource(f.src)
 				m.cacheList(f.src, m.cache, false)
 			}
 		}

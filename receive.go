@@ -165,27 +165,6 @@ func (src *source) has(list received) bool {
 		slices.EqualFunc(src.problems, list.problems, alike) && src.audience == list.audience
 }
 
-// storeList stores the list of src, received at the time then. It fails if it has more bytes
-// than [ServerLimits.MaxListing], or all servers together than [ServerLimits.MaxCatalog]. The caller holds mu.
-func (m *Manager) storeList(src *source, list received, then time.Time) error {
-	size, others := resources.Size(list.resources), m.bytes-src.bytes
-	for _, d := range list.defs {
-		size += len(d.Raw)
-	}
-	if limit := m.opts.Limits.MaxListing; size > limit { // the list is from the cache
-		return fmt.Errorf("its tools have %d bytes, more than the limit of %d", size, limit)
-	}
-	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
-		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
-	}
-	src.listed, src.resources, src.rawInstructions, src.problems, src.audience = list.defs, list.resources, list.instructions, list.problems, list.audience
-	src.bytes, src.listedAt, src.changing = size, then, list.changing
-	m.bytes = others + size
-	src.skilled, src.unlisted = list.skilled, slices.DeleteFunc(src.unlisted, func(o *resources.Definition) bool { return src.lists(o.Entry.ID) })
-	m.review(src)
-	return nil
-}
-
 // setList makes what a server has listed that of src, in one change of the catalog.
 func (m *Manager) setList(src *source, list received) error {
 	err := m.publishChange(func() error {
@@ -204,6 +183,8 @@ func (m *Manager) setList(src *source, list received) error {
 		if err := m.storeList(src, list, time.Now()); err != nil {
 			return err
 		}
+		m.review(src)
+		m.putSource(src)
 		m.cacheList(src, m.cache, true)
 		src.live = true
 		return nil
@@ -212,6 +193,26 @@ func (m *Manager) setList(src *source, list received) error {
 		m.saveAndIndex()
 	}
 	return err
+}
+
+// storeList stores the list of src, received at the time then. It fails if it has more bytes
+// than [ServerLimits.MaxListing], or all servers together than [ServerLimits.MaxCatalog]. The caller holds mu.
+func (m *Manager) storeList(src *source, list received, then time.Time) error {
+	size, others := resources.Size(list.resources), m.bytes-src.bytes
+	for _, d := range list.defs {
+		size += len(d.Raw)
+	}
+	if limit := m.opts.Limits.MaxListing; size > limit { // the list is from the cache
+		return fmt.Errorf("its tools have %d bytes, more than the limit of %d", size, limit)
+	}
+	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
+		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
+	}
+	src.listed, src.resources, src.rawInstructions, src.problems, src.audience = list.defs, list.resources, list.instructions, list.problems, list.audience
+	src.bytes, src.listedAt, src.changing = size, then, list.changing
+	m.bytes = others + size
+	src.skilled, src.unlisted = list.skilled, slices.DeleteFunc(src.unlisted, func(o *resources.Definition) bool { return src.lists(o.Entry.ID) })
+	return nil
 }
 
 // lists reports whether the server lists the skill whose SKILL.md has that URI. The caller
@@ -254,6 +255,7 @@ func (m *Manager) askSkill(ctx context.Context, of *owner, server, uri string) e
 			src.unlisted = slices.Delete(src.unlisted, 0, 1)
 		}
 		m.review(src)
+		m.putSource(src)
 		return nil
 	})
 }

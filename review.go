@@ -8,7 +8,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/trust"
 )
 
-// review decides what of a source may be used. The caller holds mu.
+// review decides what of a source's list may be used. The caller holds mu, and then calls
+// [Manager.putSource].
 func (m *Manager) review(src *source) {
 	src.defs, src.changed = src.listed, nil
 	listed := make([]*trust.Definition, len(src.listed))
@@ -41,7 +42,6 @@ func (m *Manager) review(src *source) {
 	}
 	src.entries = resources.Entries(others, held)
 	m.reviewInstructions(src)
-	m.putSource(src)
 }
 
 // reviewInstructions decides whether the instructions of a source may be shown. Nothing is
@@ -121,34 +121,11 @@ func (m *Manager) Accept(server, tool, hash string) error {
 		if src == nil {
 			return fmt.Errorf("there is no server %q", server)
 		}
-		for _, o := range slices.Concat(src.resources, src.unlisted) {
-			if o.Entry.ID == tool && o.Trusted.Hash() == hash {
-				if !m.trust.Accept(resourcesOf(server), &o.Trusted) && m.opts.Trust != TrustOff {
-					return fmt.Errorf("%q of server %q exceeds the number remembered for a server: raise Limits.MaxTools", tool, server)
-				}
-				m.review(src)
-				return nil
-			}
-		}
-		if given := trustedInstructions(src.rawInstructions); tool == nameInstructions && src.rawInstructions != "" && given.Hash() == hash {
-			if !m.trust.Accept(instructionsOf(server), given) && m.opts.Trust != TrustOff {
-				return fmt.Errorf("the instructions of server %q exceed the number of servers that are remembered", server)
-			}
-			m.review(src)
-			return nil
-		}
-		j := slices.IndexFunc(src.listed, func(d *definition) bool { return d.Own == tool })
-		if j < 0 {
-			return fmt.Errorf("%w: server %q has no tool %q", ErrUnknownTool, server, tool)
-		}
-		d := src.listed[j]
-		if is := d.Trusted.Hash(); is != hash {
-			return fmt.Errorf("the definition of tool %q of server %q has hash %s, not %s", tool, server, is, hash)
-		}
-		if !m.trust.Accept(server, &d.Trusted) && m.opts.Trust != TrustOff {
-			return fmt.Errorf("tool %q of server %q exceeds the number of tools remembered for a server: raise Limits.MaxTools", tool, server)
+		if err := m.accept(src, tool, hash); err != nil {
+			return err
 		}
 		m.review(src)
+		m.putSource(src)
 		return nil
 	})
 	if err != nil {
@@ -158,11 +135,43 @@ func (m *Manager) Accept(server, tool, hash string) error {
 	return prefixed(m.trust.Stored(), "accept: ") // another goroutine may have begun before
 }
 
+// accept has the trusted definitions take one that src has listed. The caller holds mu.
+func (m *Manager) accept(src *source, tool, hash string) error {
+	off := m.opts.Trust == TrustOff
+	for _, o := range slices.Concat(src.resources, src.unlisted) {
+		if o.Entry.ID == tool && o.Trusted.Hash() == hash {
+			if !m.trust.Accept(resourcesOf(src.name), &o.Trusted) && !off {
+				return fmt.Errorf("%q of server %q exceeds the number remembered for a server: raise Limits.MaxTools", tool, src.name)
+			}
+			return nil
+		}
+	}
+	if given := trustedInstructions(src.rawInstructions); tool == nameInstructions && src.rawInstructions != "" && given.Hash() == hash {
+		if !m.trust.Accept(instructionsOf(src.name), given) && !off {
+			return fmt.Errorf("the instructions of server %q exceed the number of servers that are remembered", src.name)
+		}
+		return nil
+	}
+	i := slices.IndexFunc(src.listed, func(d *definition) bool { return d.Own == tool })
+	if i < 0 {
+		return fmt.Errorf("%w: server %q has no tool %q", ErrUnknownTool, src.name, tool)
+	}
+	d := src.listed[i]
+	if is := d.Trusted.Hash(); is != hash {
+		return fmt.Errorf("the definition of tool %q of server %q has hash %s, not %s", tool, src.name, is, hash)
+	}
+	if !m.trust.Accept(src.name, &d.Trusted) && !off {
+		return fmt.Errorf("tool %q of server %q exceeds the number of tools remembered for a server: raise Limits.MaxTools", tool, src.name)
+	}
+	return nil
+}
+
 func (m *Manager) reviewAll() error {
 	return m.publishChange(func() error {
 		for _, src := range m.sources {
 			if src.listed != nil || src.resources != nil { // else there is nothing to review
 				m.review(src)
+				m.putSource(src)
 			}
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -41,6 +42,34 @@ type serverTools struct {
 
 	once  sync.Once
 	topic string // set by once: see about
+}
+
+// makeTools makes the tools of the definitions that access permits. It keeps those of old, if
+// not nil, whose definition and instructions are the same.
+func (s *serverTools) makeTools(owner *owner, access rules.Access, old *serverTools) {
+	words := searchedInstructions(s.instructions)
+	var tools []*BridgeTool
+	for _, d := range s.defs {
+		if !access.Permits(d.subject()) {
+			continue
+		}
+		t := &BridgeTool{name: d.registered, def: d, owner: owner}
+		if words != "" {
+			t.instructionWords = &instructionWords{words: words}
+		}
+		if old != nil {
+			if same := old.tool(t.name); same != nil && same.def == d && old.instructions == s.instructions {
+				t = same
+			}
+		}
+		if !d.Apps.model {
+			s.appTools = append(s.appTools, t)
+			continue
+		}
+		tools = append(tools, t)
+		s.declares, s.alwaysLoaded = s.declares || d.Needs != nil || d.BadNeeds != nil, s.alwaysLoaded || d.Always
+	}
+	s.setTools(tools)
 }
 
 // setTools sets the tools.

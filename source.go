@@ -134,28 +134,6 @@ func (m *Manager) newServerTools(src *source, old *serverTools) *serverTools {
 		return old
 	}
 	s.gist = text.Gist(s.instructions, maxGist)
-	words := searchedInstructions(s.instructions)
-	var tools []*BridgeTool
-	for _, d := range src.defs {
-		if !rules.Access(m.opts.Access).Permits(d.subject()) {
-			continue
-		}
-		t := &BridgeTool{name: d.registered, def: d, owner: m.owner}
-		if words != "" {
-			t.instructionWords = &instructionWords{words: words}
-		}
-		if old != nil {
-			if same := old.tool(t.name); same != nil && same.def == d && old.instructions == s.instructions {
-				t = same
-			}
-		}
-		if !d.Apps.model {
-			s.appTools = append(s.appTools, t)
-			continue
-		}
-		tools = append(tools, t)
-		s.declares, s.alwaysLoaded = s.declares || d.Needs != nil || d.BadNeeds != nil, s.alwaysLoaded || d.Always
-	}
-	s.setTools(tools)
+	s.makeTools(m.owner, rules.Access(m.opts.Access), old)
 	return s
 }
