@@ -156,6 +156,11 @@ func (m *Manager) saveAndIndex() {
 // every server is ready or has failed. A server's tools enter the catalog as
 // soon as it is ready.
 //
+// A program that has said nothing yet but is at work, such as npx, which downloads a server
+// at its first start, gets up to five minutes more. It goes on in the background: for
+// Start, it has failed. On Linux, the use of the processor tells; elsewhere, only what the
+// program writes to standard error.
+//
 // The error joins one error for each failed server, which names the server. The
 // other servers work. If a rule in the [Options] is malformed, the error says so, and
 // Start does nothing else: no session has a tool until [Manager.SetRules]. ctx bounds only the start: the servers run until
@@ -220,7 +225,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	for i, src := range waiting {
 		wg.Go(func() {
 			defer m.starting.Done()
-			errs[i] = m.connect(ctx, src)
+			errs[i] = prefixed(src.server.Start(ctx), "server %q: ", src.name)
 		})
 	}
 	wg.Wait()
@@ -230,17 +235,12 @@ func (m *Manager) Start(ctx context.Context) error {
 	return errors.Join(append(nameless, errs...)...)
 }
 
-// connect starts the server of src. Its tools are in the catalog afterwards.
-func (m *Manager) connect(ctx context.Context, src *source) error {
-	return prefixed(src.server.Start(ctx), "server %q: ", src.name)
-}
-
 // AddServer connects one more server, last in registration order, and publishes
 // all its tools at once. If it returns an error, it has added nothing, unless the
 // error is [ErrAuthorizationRequired]: then [Manager.Login] connects the server. It
 // is [ErrDuplicate] if a server has that name already and [ErrClosed] after
 // [Manager.Close]. AddServer ignores a disabled server. ctx bounds only the
-// start.
+// start, and five minutes more bound that of a program which is at work: see Start.
 func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	if cfg.Disabled {
 		return nil
@@ -269,7 +269,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	m.mu.Unlock()
 
 	defer m.starting.Done()
-	err := m.connect(ctx, src)
+	err := prefixed(src.server.StartPatiently(ctx), "server %q: ", src.name)
 	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
 		_ = m.publishChange(func() error { m.dropSource(src); return nil }) // fails only if the Manager was closed
 		src.server.Close()

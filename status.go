@@ -39,7 +39,7 @@ type ServerStatus struct {
 	Instructions string
 
 	// Err is why it is down, degraded or unauthorized. While it is tried again, it is why it
-	// was. Otherwise it is nil.
+	// was, or that it is still at work: see [Manager.Start]. Otherwise it is nil.
 	Err error
 
 	// Failures is how many attempts to connect have failed in a row. Retry is

@@ -23,9 +23,10 @@ type clock struct {
 
 type clockKey struct{}
 
-// newClock returns a clock that runs. The caller must call release.
-func newClock(ctx context.Context, d time.Duration) (c *clock, release func()) {
-	c = &clock{Context: ctx, left: d, since: time.Now()}
+// WithClock returns a context that ends after d, not counting the time in which [Hold] stops
+// it. The caller must call release.
+func WithClock(ctx context.Context, d time.Duration) (clocked context.Context, release func()) {
+	c := &clock{Context: ctx, left: d, since: time.Now()}
 	inner, end := context.WithCancelCause(context.Background())
 	c.inner, c.end = inner, end
 	stop := context.AfterFunc(ctx, func() { end(ctx.Err()) })

@@ -92,7 +92,7 @@ func Detach(ctx context.Context, what string, f func() error) (ended bool, err e
 // [Hold] stops it, and waits for f. If the timeout was the reason for an error, the
 // error says so.
 func Within[T any](ctx context.Context, d time.Duration, f func(context.Context) (T, error)) (T, error) {
-	inner, release := newClock(ctx, d)
+	inner, release := WithClock(ctx, d)
 	defer release()
 	result, err := f(inner)
 	if err != nil && (inner.Err() != nil || ctx.Err() != nil) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -105,7 +106,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 			return nil, err
 		}
 		c.process = p
-		t := transport.NewIO(newFrameReader(p.out, l.MaxMessage, l.MaxValues, g.unsolicited, p.expectExit), p, nil)
+		t := transport.NewIO(newFrameReader(firstWord{p.out, new(sync.Once), p.spoke}, l.MaxMessage, l.MaxValues, g.unsolicited, p.expectExit), p, nil)
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // it would log the end of a pipe once per request
 		c.client = client.NewClient(stdioTransport{t, g, c.broker}, answers...)
 	}

@@ -74,6 +74,7 @@ type process struct {
 	strays strays
 	reaped atomic.Bool // and its group is dead: their number may be another's now
 
+	spoke  chan struct{}         // closed when the child has written to its standard output
 	exited chan struct{}         // closed when the child and its group are dead
 	err    error                 // how it ended; valid after exited is closed
 	killed atomic.Pointer[error] // why kill killed it, or nil
@@ -113,6 +114,7 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 		in:     in,
 		out:    out,
 		stderr: &tail{},
+		spoke:  make(chan struct{}),
 		exited: make(chan struct{}), patience: writeTimeout,
 	}
 	p.cmd.Dir = cfg.Dir
@@ -305,11 +307,20 @@ func childEnv(set map[string]string, lookup func(string) (string, bool)) []strin
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
+	all int // bytes that were written
+}
+
+// total returns how many bytes the child has written.
+func (t *tail) total() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all
 }
 
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.all += len(b)
 	t.buf = append(t.buf, b...)
 	if over := len(t.buf) - stderrTail; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)

@@ -17,11 +17,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -40,6 +42,7 @@ type Server struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // goroutines
 
+	atWork  atomic.Bool    // the clock of the attempt under way stands still: see holdWhileAtWork
 	circuit circuit        // of the calls
 	learned learned        // from connections that were made
 	asked   broker.Counter // what the server asks, over all connections
@@ -80,13 +83,36 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) 
 	return s
 }
 
-// Start makes the first attempt to connect, within the start timeout, and
-// returns its error. If ctx ends first, the attempt ends too. After a failure,
-// the server retries by itself.
+// Start makes the first attempt to connect and returns its error. If ctx ends first, the
+// attempt ends too. After a failure, the server retries by itself.
+//
+// The attempt takes at most the start timeout, unless a child is at work: see
+// holdWhileAtWork. Then Start returns an error after the start timeout, and the attempt goes
+// on.
 func (s *Server) Start(ctx context.Context) error {
-	s.mu.Lock()
-	attempt := s.connectLocked()
-	s.mu.Unlock()
+	timeout := time.NewTimer(s.limits.StartTimeout)
+	defer timeout.Stop()
+	attempt := s.begin()
+	for {
+		select {
+		case <-timeout.C:
+			if s.atWork.Load() {
+				return fmt.Errorf("no answer within %v: %w", s.limits.StartTimeout, errAtWork)
+			}
+			timeout.Reset(lookEach(s.limits.StartTimeout))
+			continue
+		case <-attempt.Done():
+		case <-ctx.Done():
+		}
+		return end(ctx, attempt)
+	}
+}
+
+// StartPatiently is Start, but for a child that is at work: it waits for it, too.
+func (s *Server) StartPatiently(ctx context.Context) error { return end(ctx, s.begin()) }
+
+// end waits for the end of an attempt, and ends it if ctx ends first.
+func end(ctx context.Context, attempt *lazy.Flight[*conn]) error {
 	select {
 	case <-attempt.Done():
 	case <-ctx.Done():
@@ -174,10 +200,12 @@ func (s *Server) LoggedOut(ctx context.Context) error {
 }
 
 // Begin makes the first attempt to connect in the background.
-func (s *Server) Begin() {
+func (s *Server) Begin() { s.begin() }
+
+func (s *Server) begin() *lazy.Flight[*conn] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.connectLocked()
+	return s.connectLocked()
 }
 
 // connectLocked returns the attempt under way. It begins one if there is none.
@@ -200,8 +228,9 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	if s.cfg.Invalid != nil {
 		return nil, s.cfg.Invalid
 	}
-	inner, cancel := context.WithTimeout(ctx, s.limits.StartTimeout)
-	defer cancel()
+	s.atWork.Store(false)
+	inner, release := hostcode.WithClock(ctx, s.limits.StartTimeout)
+	defer release()
 	how := newest
 	switch {
 	case s.cfg.SSE:
@@ -274,6 +303,9 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
 	c, err := dial(&s.cfg, s.limits, s.secrets, &s.asked, how)
 	if err == nil {
+		if c.process != nil {
+			s.running.Go(func() { c.process.holdWhileAtWork(ctx, lookEach(s.limits.StartTimeout), s.works) })
+		}
 		c.updated = s.hear
 		if c.standing != nil {
 			c.standing.reopened = func() { c.tellChanged(); s.missed() }
@@ -284,6 +316,16 @@ func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
 		s.learned.silent.Store(true)
 	}
 	return c, err
+}
+
+// works notes whether the child takes more time to start, since it is at work.
+func (s *Server) works(at bool) {
+	s.atWork.Store(at)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at && s.status.State == Connecting {
+		s.setLocked(Connecting, errAtWork)
+	}
 }
 
 // connected records the result of an attempt. The caller holds mu.

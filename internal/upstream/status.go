@@ -27,7 +27,7 @@ type Status struct {
 	State State
 	Since time.Time     // when State was entered; of a server that is tried again in vain, when its connection was lost, or it was first tried
 	Took  time.Duration // how long the last attempt to connect took
-	Err   error         // why the server is down or degraded, or was before this attempt, else nil; without secrets
+	Err   error         // why the server is down or degraded, or was before this attempt, or why this one takes long, else nil; without secrets
 
 	Failures int       // failed attempts to connect in a row
 	Retry    time.Time // when the next attempt begins, or the next call is sent; zero for none

@@ -33,8 +33,24 @@ func (s *strays) follow(pid int, mark string) {
 
 // look notes the descendants that there are now, also if they have left the environment and
 // the session of the child. It returns those that it had not seen before.
-func (s *strays) look() (found []int) {
+func (s *strays) look() (found []int) { return s.lookAt(processes.read()) }
+
+// worked returns how long the child and the descendants that live have used a processor,
+// with those that they have waited for.
+func (s *strays) worked() (total time.Duration) {
 	now := processes.read()
+	s.lookAt(now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for pid, began := range s.seen {
+		if p := now[pid]; p.began == began {
+			total += p.worked
+		}
+	}
+	return total
+}
+
+func (s *strays) lookAt(now map[int]processInfo) (found []int) {
 	children := make(map[int][]int)
 	for pid, p := range now {
 		children[p.parent] = append(children[p.parent], pid)
@@ -169,8 +185,9 @@ func readProcesses() map[int]processInfo {
 type processInfo struct {
 	state  string
 	parent int
-	began  string // since the machine did; "" if there is no such process
-	mark   string // see childMark; "" if it has none, or is another user's
+	began  string        // since the machine did; "" if there is no such process
+	worked time.Duration // on a processor, with the children that it has waited for
+	mark   string        // see childMark; "" if it has none, or is another user's
 }
 
 // readStat returns all but the mark.
@@ -187,6 +204,11 @@ func readStat(pid string) (p processInfo) {
 	}
 	p.state, p.began = string(fields[0]), string(fields[began])
 	p.parent, _ = strconv.Atoi(string(fields[1]))
+	const user, perSecond = 14 - 3, 100 // USER_HZ of all architectures that Go knows
+	for _, field := range fields[user : user+4] {
+		ticks, _ := strconv.ParseInt(string(field), 10, 64)
+		p.worked += time.Duration(ticks) * time.Second / perSecond
+	}
 	return p
 }
 

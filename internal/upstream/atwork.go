@@ -1,0 +1,91 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
+)
+
+// A launcher such as npx downloads a server at its first start, which takes longer than the
+// start timeout leaves. If it were killed then, each attempt would begin the download
+// anew. So while a child that has said nothing yet is at work, the clock of the attempt
+// stands still. A server that hangs does not work.
+
+// maxAtWork is how long the clock may stand still.
+const maxAtWork = 5 * time.Minute
+
+// errAtWork is why a server is not ready after the start timeout.
+var errAtWork = errors.New("it is still at work, such as downloading, and has five minutes for that")
+
+// lookEach returns how often to look whether a child is at work: eight times within its start
+// timeout, but each second at most, since the kernel counts hundredths.
+func lookEach(timeout time.Duration) time.Duration { return max(timeout/8, time.Second) }
+
+// workShare is what part of the time a child must use a processor to be at work, with its
+// descendants. One that only waits uses less than a thousandth.
+const workShare = 50
+
+// holdWhileAtWork stops the clock of ctx while the child is at work and has said nothing yet.
+// It looks once in each period, and tells held when it stops the clock, and when the clock runs
+// again.
+func (p *process) holdWhileAtWork(ctx context.Context, period time.Duration, held func(bool)) {
+	var worked time.Duration
+	written := 0
+	holdWhile(ctx, period, func() bool {
+		worksNow, writtenNow := p.strays.worked(), p.stderr.total()
+		busy := worksNow-worked >= period/workShare || writtenNow > written
+		worked, written = worksNow, writtenNow
+		return busy
+	}, p.spoke, p.exited, held)
+}
+
+func holdWhile(ctx context.Context, period time.Duration, busy func() bool, spoke, exited <-chan struct{}, held func(bool)) {
+	resume := func() {}
+	defer func() { resume() }()
+	defer held(false)
+	most := time.NewTimer(maxAtWork)
+	defer most.Stop()
+	look := time.NewTicker(period)
+	defer look.Stop()
+	for holds := false; ; {
+		select {
+		case <-look.C:
+		case <-most.C:
+			return
+		case <-spoke:
+			return
+		case <-exited:
+			return
+		case <-ctx.Done():
+			return
+		}
+		switch now := busy(); {
+		case now && !holds:
+			resume, holds = hostcode.Hold(ctx), true
+			held(true)
+		case !now && holds:
+			resume()
+			held(false)
+			holds = false
+		}
+	}
+}
+
+// A firstWord reads what a child says, and closes spoke with the first of it.
+type firstWord struct {
+	io.Reader
+	once  *sync.Once
+	spoke chan struct{}
+}
+
+func (f firstWord) Read(b []byte) (int, error) {
+	n, err := f.Reader.Read(b)
+	if n > 0 {
+		f.once.Do(func() { close(f.spoke) })
+	}
+	return n, err
+}
