@@ -242,6 +242,24 @@ func TestHTTPEmbedderOptions(t *testing.T) {
 	}
 }
 
+// Without a size, a batch has 64 texts, and one of less than nothing has one.
+func TestHTTPEmbedderBatches(t *testing.T) {
+	for size, want := range map[int][]int{0: {64, 1}, -1: {1, 1}, 1: {1, 1}, 2: {2}} {
+		var got []int
+		s := embeddings(t, func(_ *http.Request, in embeddingRequest) { got = append(got, len(in.Input)) })
+		e, err := NewOllamaEmbedder(HTTPEmbedderOptions{URL: s.URL + "//", Model: "m", BatchSize: size})
+		require.NoError(t, err)
+		n := 0
+		for _, texts := range want {
+			n += texts
+		}
+		vectors, err := e.Embed(t.Context(), make([]string, n))
+		require.NoError(t, err)
+		assert.Len(t, vectors, n)
+		assert.Equal(t, want, got, "%d", size)
+	}
+}
+
 func TestCheckVectors(t *testing.T) {
 	nan := float32(math.NaN())
 	assert.NoError(t, CheckAll(nil, 0, 0))

@@ -148,6 +148,78 @@ func TestTaskThatFails(t *testing.T) {
 	})
 }
 
+// A task of a client that answers nothing has failed too, and one that was cancelled says so,
+// with the answer to what asked for it.
+func TestTaskWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, names("x"), nil)
+		handle := d.Handle(func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) { return nil, nil })
+		r, err := handle(t.Context(), request(1, mcp.MethodElicitationCreate, map[string]any{"task": map[string]any{}}))
+		require.NoError(t, err)
+		var created mcp.CreateTaskResult
+		require.NoError(t, json.Unmarshal(r.Result, &created))
+		synctest.Wait()
+		of := map[string]any{"taskId": created.Task.TaskId}
+		r, err = handle(t.Context(), request(2, mcp.MethodTasksGet, of))
+		assert.Contains(t, sent(t, r, err), `"status":"failed"`)
+		r, err = handle(t.Context(), request(7, mcp.MethodTasksResult, of))
+		got := sent(t, r, err)
+		assert.Contains(t, got, `"error":`)
+		assert.Contains(t, got, `"id":7`)
+		d.Close()
+	})
+}
+
+// A server has at most maxTasks tasks: the oldest that has ended makes room, and while none
+// has, there is none.
+func TestRoomForTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{}, 1)
+		d := newDesk(t, ask.Hooks{Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
+			select {
+			case <-let:
+				return nil, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}}, nil)
+		handle := d.Handle(rootsOf(d))
+		begin := func() (id string, said string) {
+			r, err := handle(t.Context(), request(1, mcp.MethodElicitationCreate, map[string]any{"task": map[string]any{}}))
+			said = sent(t, r, err)
+			synctest.Wait()
+			var created mcp.CreateTaskResult
+			if r.Error == nil {
+				require.NoError(t, json.Unmarshal(r.Result, &created))
+			}
+			return created.Task.TaskId, said
+		}
+		var ids []string
+		for range maxTasks {
+			id, said := begin()
+			require.NotEmpty(t, id, said)
+			ids = append(ids, id)
+		}
+		_, said := begin()
+		assert.Contains(t, said, errTooManyTasks.Error())
+		get := func(id string) string {
+			r, err := handle(t.Context(), request(2, mcp.MethodTasksGet, map[string]any{"taskId": id}))
+			return sent(t, r, err)
+		}
+		_, err := handle(t.Context(), request(3, mcp.MethodTasksCancel, map[string]any{"taskId": ids[5]}))
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Contains(t, get(ids[5]), `"status":"cancelled"`)
+		id, said := begin()
+		require.NotEmpty(t, id, said)
+		assert.Contains(t, get(ids[5]), errNoTask.Error(), "it has made room")
+		for _, other := range append(ids[:5:5], ids[6:]...) {
+			assert.Contains(t, get(other), `"status":"working"`)
+		}
+		d.Close()
+	})
+}
+
 // A question that says of which task it is reaches the caller of that task.
 func TestQuestionOfATask(t *testing.T) {
 	t.Parallel()

@@ -254,6 +254,36 @@ func TestServerThatIsRolledBack(t *testing.T) {
 	}
 }
 
+// If the store can't be read when a server has listed the same again, it is looked at once
+// more: the list of another process must not stay for that.
+func TestLookThatFails(t *testing.T) {
+	each(t, func(t *testing.T, doc store.Document) {
+		whole, _ := doc.(*mcptest.Store)
+		if split, ok := doc.(*mcptest.Split); ok {
+			whole = &split.Store
+		}
+		a, b := begin(doc), begin(doc)
+		a.put("s", "old")
+		time.Sleep(2 * time.Second)
+		b.put("s", "new")
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []string{"new"}, tools(t, doc, "s"))
+		burning := errors.New("disk on fire")
+		whole.Fail(burning)
+		a.Again("s", time.Now())
+		time.Sleep(2 * time.Second)
+		require.NotEmpty(t, *a.errs)
+		assert.ErrorIs(t, (*a.errs)[0], burning)
+		whole.Fail(nil)
+		a.Save()
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, []string{"old"}, tools(t, doc, "s"))
+		a.Close()
+		b.Close()
+		assert.Empty(t, *b.errs)
+	})
+}
+
 // hurried is a store in which another process is faster with a server, some times.
 type hurried struct {
 	*mcptest.Split

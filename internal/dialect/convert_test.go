@@ -145,6 +145,13 @@ var conversions = []struct {
 		`{"type":"object","properties":{"p":{"$ref":"#/definitions/A","title":"T","x-y":1}},"definitions":{"A":{"type":"string"}}}`, nil},
 	{"beside a reference of 2019-09", anthropic, `{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object","properties":{"p":{"$ref":"#/$defs/A","maxLength":1}},"$defs":{"A":{"type":"string"}}}`,
 		`{"type":"object","properties":{"p":{"$ref":"#/$defs/A","maxLength":1}},"$defs":{"A":{"type":"string"}}}`, nil},
+	{"booleans as bounds", openAI, `{"type":"object","properties":{"a":{"minimum":1,"maximum":2,"exclusiveMinimum":true,"exclusiveMaximum":true},"b":{"minimum":1,"maximum":2,"exclusiveMinimum":false,"exclusiveMaximum":false},"c":{"exclusiveMinimum":true},"d":{"exclusiveMaximum":true}}}`,
+		`{"type":"object","properties":{"a":{"exclusiveMinimum":1,"exclusiveMaximum":2},"b":{"minimum":1,"maximum":2},"c":{},"d":{}}}`,
+		[]string{"/properties/c/exclusiveMinimum: malformed, left out", "/properties/d/exclusiveMaximum: malformed, left out"}},
+	{"beside a part with another base", gemini, `{"type":"object","$defs":{"A":{"maxLength":1}},"properties":{"p":{"allOf":[{"$id":"q","minLength":1},{"$ref":"#/$defs/A"}]}}}`,
+		`{"type":"object","properties":{"p":{"minLength":1,"maxLength":1}}}`, nil},
+	{"a reference with a control character", openAI, `{"type":"object","properties":{"a":{"$ref":"#/$defs/A\u0001"}},"$defs":{"A\u0001":{"type":"string"}}}`,
+		`{"type":"object","properties":{"a":{"type":"string"}}}`, nil},
 	{"keywords that draft 4 does not know", openAI, `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"p":{"const":1,"propertyNames":false,"if":{},"prefixItems":[{}],"$dynamicRef":"#x","minimum":1,"exclusiveMinimum":true}}}`,
 		`{"type":"object","properties":{"p":{"exclusiveMinimum":1}}}`, nil},
 }

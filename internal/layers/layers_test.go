@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,8 +25,7 @@ func TestCheck(t *testing.T) {
 		"| low | `uses.go` | a |\n| low | `layers.go` | b |\n| high | `main.go` | c |\n\n`more.go` is in the text.": nil,
 		"| all | `main.go` `layers.go` `uses.go` | a |":                                                             nil,
 		"| low | `main.go` | a |\n| high | `layers.go` `uses.go` | b |": {
-			"main.go (low) uses check of layers.go (high)", "main.go (low) uses layers of layers.go (high)", "main.go (low) uses parse of layers.go (high)",
-			"main.go (low) uses use of uses.go (high)", "main.go (low) uses usesOf of uses.go (high)",
+			"main.go (low) uses check of layers.go (high)", "main.go (low) uses parse of layers.go (high)", "main.go (low) uses usesOf of uses.go (high)",
 		},
 		"| low | `uses.go` `gone.go` | a |\n| high | `main.go` | b |": {"layers.go is in no layer", "gone.go is in the table, and is no file"},
 	} {
@@ -46,6 +47,44 @@ func TestParseErrors(t *testing.T) {
 		_, err := parse(page)
 		assert.EqualError(t, err, want)
 	}
+}
+
+// What can't be read or compiled is an error, and nothing else ends with 0.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	check := func(code int, said, problem string) {
+		t.Helper()
+		var out bytes.Buffer
+		got, err := run(dir, &out)
+		assert.Equal(t, code, got)
+		assert.Equal(t, said, out.String())
+		if problem == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, problem)
+		}
+	}
+	check(2, "", "ARCHITECTURE.md")
+	write("ARCHITECTURE.md", "# A page\n")
+	check(2, "", "has no table")
+	write("ARCHITECTURE.md", head+"| low | `a.go` | a |\n| high | `b.go` | b |\n")
+	check(2, "", "go list")
+	write("go.mod", "module example.com/made\n\ngo 1.26\n")
+	write("b.go", "package made\n\ntype B struct{}\n\nfunc b() { a() }\n")
+	write("a.go", "package made\n\nfunc a() {}\n")
+	check(0, "", "")
+	write("a.go", "package made\n\nfunc a() { var _ B; b() }\n")
+	check(1, "a.go (low) uses B of b.go (high)\na.go (low) uses b of b.go (high)\n", "")
+	write("c.go", "package made\n")
+	check(1, "c.go is in no layer\na.go (low) uses B of b.go (high)\na.go (low) uses b of b.go (high)\n", "")
+	write("a.go", "package made\n\nfunc a() { none() }\n")
+	check(2, "", "go list")
+	write("a.go", "package")
+	check(2, "", "go list")
 }
 
 // The real table is in order, and a use that goes up is found in it.

@@ -9,29 +9,43 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 )
 
 func main() {
-	table, err := os.ReadFile("ARCHITECTURE.md")
-	var wrong []string
-	if err == nil {
-		var ls layers
-		if ls, err = parse(string(table)); err == nil {
-			var uses []use
-			if uses, err = usesOf("."); err == nil {
-				wrong, err = ls.check(uses, ".")
-			}
-		}
-	}
+	code, err := run(".", os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "layers:", err)
-		os.Exit(2)
+	}
+	os.Exit(code)
+}
+
+// run checks the package in a folder, and returns the exit status: 0, 1 if something is
+// wrong, or 2 with an error.
+func run(dir string, w io.Writer) (code int, err error) {
+	table, err := os.ReadFile(filepath.Join(dir, "ARCHITECTURE.md"))
+	if err != nil {
+		return 2, err
+	}
+	ls, err := parse(string(table))
+	if err != nil {
+		return 2, err
+	}
+	uses, err := usesOf(dir)
+	if err != nil {
+		return 2, err
+	}
+	wrong, err := ls.check(uses, dir)
+	if err != nil {
+		return 2, err
 	}
 	for _, line := range wrong {
-		fmt.Println(line)
+		fmt.Fprintln(w, line)
 	}
 	if wrong != nil {
-		os.Exit(1)
+		return 1, nil
 	}
+	return 0, nil
 }

@@ -151,6 +151,27 @@ func TestRunEnds(t *testing.T) {
 	assert.Contains(t, said, "2 mutants, 2 compile, 1 caught (1 by time), 1 survived")
 }
 
+// Constants are in no function, so a sample may have all of them.
+func TestSampleOfConstants(t *testing.T) {
+	t.Parallel()
+	p := new(pkg)
+	for i := range 2 * maxOfFunction {
+		p.mutants = append(p.mutants, mutant{file: "/m/a.go", at: position{i + 1, 1}}, mutant{file: "/m/a.go", function: "f", at: position{i + 10, 1}})
+	}
+	for n, want := range map[int]int{0: 0, 1: 1, 3 * maxOfFunction: 3 * maxOfFunction, 3*maxOfFunction + 1: 3 * maxOfFunction} {
+		assert.Len(t, sample([]*pkg{p}, choice{}, n, 7), want, "%d", n)
+	}
+}
+
+// A file that is gone is an error, not a mutant that survived.
+func TestFileThatIsGone(t *testing.T) {
+	t.Parallel()
+	gone := mutant{file: filepath.Join(t.TempDir(), "gone.go")}
+	assert.ErrorIs(t, show(new(bytes.Buffer), gone, outcome{what: caught}), fs.ErrNotExist)
+	_, err := (&runner{scratch: t.TempDir()}).try(t.Context(), 0, chosen{new(pkg), gone})
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+}
+
 func TestReport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -48,6 +48,8 @@ func TestPassed(t *testing.T) {
 
 	for passed, problem := range map[string]string{
 		`[]`:                      "is a JSON array, want an object",
+		`null`:                    "is not a JSON object",
+		`{"name":"t"} {}`:         "after top-level value",
 		`{}`:                      `"name" is missing or empty`,
 		`{"name":""}`:             `"name" is missing or empty`,
 		`{"name":5}`:              `"name" is a JSON number, want a string`,

@@ -177,6 +177,76 @@ func TestGoSDKServers(t *testing.T) {
 	}
 }
 
+// Only a server that logs is asked for a level. One that refuses it chooses the level itself,
+// and one that does not answer is not connected.
+func TestLevelOfALog(t *testing.T) {
+	const asked = "logging/setLevel 2025-11-25"
+	for can, want := range map[string]int{`{"tools":{}}`: 0, `{"tools":{},"logging":{}}`: 1} {
+		s := goSDK(refusesAsText)
+		s.can, s.discovered = can, discovers(oldVersions, can)
+		cfg := config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), LogLevel: mcp.LoggingLevelInfo}
+		started(t, cfg, Limits{})
+		assert.Equal(t, want, s.times(asked), can)
+		cfg.LogLevel = ""
+		started(t, cfg, Limits{})
+		assert.Equal(t, want, s.times(asked), can)
+	}
+	s := goSDK(refusesAsText)
+	s.lacks = func(_ http.ResponseWriter, _ json.RawMessage, method string) {
+		if method == "logging/setLevel" {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), LogLevel: mcp.LoggingLevelInfo}, Limits{})
+	assert.ErrorContains(t, srv.Start(t.Context()), "logging/setLevel: ")
+}
+
+// A listing that fails costs the connection only if the server answers with 400 or is gone:
+// what worked before was refused as a request.
+func TestListingThatIsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer func(w http.ResponseWriter, id json.RawMessage)
+		lost   bool
+	}{
+		"400": {func(w http.ResponseWriter, _ json.RawMessage) { http.Error(w, "no", http.StatusBadRequest) }, true},
+		"an error": {func(w http.ResponseWriter, id json.RawMessage) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no"}}`, id)
+		}, false},
+		"nothing": {func(http.ResponseWriter, json.RawMessage) { panic(http.ErrAbortHandler) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := goSDK(refusesAsText)
+			s.lacks = func(w http.ResponseWriter, id json.RawMessage, method string) {
+				if method == "tools/list" {
+					test.answer(w, id)
+					return
+				}
+				lacksAs404(w, id, method)
+			}
+			var refuse atomic.Bool
+			broken := goSDK(refusesAsText)
+			broken.lacks = s.lacks
+			delete(broken.results, "tools/list")
+			url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if refuse.Load() {
+					broken.ServeHTTP(w, r)
+				} else {
+					s.ServeHTTP(w, r)
+				}
+			}), "127.0.0.1:0")
+			srv := started(t, config.Server{Name: "web", URL: url}, Limits{Reconnect: time.Hour})
+			refuse.Store(true)
+			c := srv.connection()
+			ok, err := srv.listAgain(c)
+			assert.Error(t, err)
+			assert.Equal(t, !test.lost, ok)
+			assert.Equal(t, test.lost, srv.connection() != c)
+		})
+	}
+}
+
 // A server that answers every method that it lacks with an empty result does not speak
 // the protocol of server/discover.
 func TestDiscoverIsAnsweredLikeAnything(t *testing.T) {

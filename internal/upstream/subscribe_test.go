@@ -121,6 +121,30 @@ func TestChildTellsSubscribers(t *testing.T) {
 	assert.Empty(t, mcptest.Children(os.Getpid()))
 }
 
+// Only changes that the server says it announces are subscribed to.
+func TestWhatIsSubscribedTo(t *testing.T) {
+	for can, want := range map[string]mcp.SubscriptionFilter{
+		`{"tools":{}}`:                       {},
+		`{"tools":{"listChanged":false}}`:    {},
+		`{"tools":{"listChanged":true}}`:     {ToolsListChanged: true},
+		`{"resources":{"subscribe":true}}`:   {},
+		`{"resources":{"listChanged":true}}`: {ResourcesListChanged: true},
+		`{"prompts":{}}`:                     {},
+		`{"prompts":{"listChanged":true}}`:   {PromptsListChanged: true},
+		`{}`:                                 {},
+	} {
+		t.Run(can, func(t *testing.T) {
+			t.Parallel()
+			s := goSDK(nil)
+			s.can = can
+			s.discovered = discovers(oldVersions, can)
+			s.results["resources/list"], s.results["prompts/list"], s.results["resources/templates/list"] = `{"resources":[]}`, `{"prompts":[]}`, `{"resourceTemplates":[]}`
+			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
+			assert.Equal(t, want, srv.connection().changes())
+		})
+	}
+}
+
 // A child that has no subscriptions is listed again after Refresh, as before. It is asked again
 // with each connection, since an answer costs no time.
 func TestChildWithoutSubscriptions(t *testing.T) {

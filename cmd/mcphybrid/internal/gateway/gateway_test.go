@@ -3,8 +3,10 @@ package gateway
 //lint:file-ignore SA1019 what the protocol had before 2026-07-28 is served, too
 
 import (
+	"bytes"
 	"encoding/json"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,5 +183,23 @@ func TestSpecH5GatewayHasNoAppTools(t *testing.T) {
 		assert.NotContains(t, string(data), "Zanzibar polls", generation)
 		require.NoError(t, c.Close())
 		end()
+	}
+}
+
+// Flags that can't count are refused before anything is opened.
+func TestFlagsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "mcp.json")
+	require.NoError(t, os.WriteFile(config, []byte(`{"mcpServers":{}}`), 0o600))
+	for want, args := range map[string][]string{
+		`unexpected argument "x"`:          {"x"},
+		"-debug needs -http":               {"-debug"},
+		"-max-message must be positive":    {"-max-message", "-1"},
+		`-log-level "loud": no such level`: {"-log-level", "loud"},
+		"not defined":                      {"-none"},
+	} {
+		var said bytes.Buffer
+		err := run(t.Context(), append([]string{"-config", config, "-cache", "off"}, args...), strings.NewReader(""), nil, &said)
+		assert.ErrorContains(t, err, want)
 	}
 }

@@ -1,0 +1,139 @@
+package schema
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What a validation costs, keyword by keyword. The root is one step and an object another
+// for each of its members.
+func TestStepsOfAValidation(t *testing.T) {
+	t.Parallel()
+	const draft7 = `"$schema":"http://json-schema.org/draft-07/schema#",`
+	for _, test := range []struct {
+		schema, args string
+		want         int
+	}{
+		{`{}`, `{}`, 1},
+		{`{}`, `{"a":1,"b":2}`, 3},
+		{`{"required":["a","b","c"]}`, `{}`, 4},
+		{`{"properties":{"a":{}}}`, `{"a":true}`, 3},
+		{`{"properties":{"a":{}}}`, `{"a":5}`, 13},
+		{`{"properties":{"a":{},"b":{}}}`, `{"a":true,"b":true}`, 5},
+
+		{`{"properties":{"a":{"maxLength":1}}}`, `{"a":"` + strings.Repeat("x", 31) + `"}`, 4},
+		{`{"properties":{"a":{"minLength":1}}}`, `{"a":"` + strings.Repeat("x", 32) + `"}`, 5},
+		{`{"properties":{"a":{}}}`, `{"a":"` + strings.Repeat("x", 320) + `"}`, 3},
+
+		{`{"properties":{"a":{"const":1}}}`, `{"a":true}`, 4},
+		{`{"properties":{"a":{"const":1}}}`, `{"a":1}`, 23},
+		{`{"properties":{"a":{"enum":[1,2,3]}}}`, `{"a":true}`, 6},
+		{`{"properties":{"a":{"enum":[1,2,3]}}}`, `{"a":1}`, 43},
+		{`{"properties":{"a":{"enum":[1,2,3]}}}`, `{"a":[]}`, 3 + 3*(1+10)},
+		{`{"properties":{"a":{"enum":[1,2,3]}}}`, `{"a":{}}`, 3 + 3*(1+10)},
+
+		{`{"allOf":[{},{}]}`, `{}`, 3},
+		{`{"anyOf":[{},{}]}`, `{}`, 3},
+		{`{"oneOf":[{},{}]}`, `{}`, 3},
+		{`{"not":{}}`, `{}`, 2},
+		{`{"if":{},"then":{},"else":{}}`, `{}`, 4},
+		{`{"$ref":"#/$defs/a","$defs":{"a":{}}}`, `{}`, 2},
+		{`{"not":{"not":{"not":{"not":{}}}}}`, `{}`, 5 + 1},
+
+		{`{"properties":{"a":{}}}`, `{"a":[1,2]}`, 5},
+		{`{"properties":{"a":{"items":{}}}}`, `{"a":[true,false]}`, 7},
+		{`{"properties":{"a":{"prefixItems":[{}],"items":{}}}}`, `{"a":[true,false,true]}`, 9},
+		{`{"properties":{"a":{"prefixItems":[{},{}]}}}`, `{"a":[true,false,true]}`, 8},
+		{`{` + draft7 + `"properties":{"a":{"items":[{}],"additionalItems":{}}}}`, `{"a":[true,false,true]}`, 9},
+		{`{` + draft7 + `"properties":{"a":{"items":{}}}}`, `{"a":[true,false,true]}`, 9},
+		{`{"properties":{"a":{"contains":{}}}}`, `{"a":[true,false]}`, 7},
+		{`{"properties":{"a":{"unevaluatedItems":{}}}}`, `{"a":[true,false]}`, 7},
+		{`{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[1,2]}`, 5 + 2*640/64},
+
+		{`{"additionalProperties":{}}`, `{"a":true,"b":true}`, 5},
+		{`{"properties":{"a":{}},"additionalProperties":{}}`, `{"a":true,"b":true}`, 5},
+		{`{"patternProperties":{"^a":{}}}`, `{"a":true}`, 4},
+		{`{"unevaluatedProperties":{}}`, `{"a":true}`, 3},
+		{`{"propertyNames":{"maxLength":1}}`, `{"` + strings.Repeat("x", 32) + `":true}`, 5},
+		{`{"dependentRequired":{"a":["b","c"],"d":[]}}`, `{}`, 1 + 3 + 1},
+		{`{"dependentSchemas":{"a":{},"b":{}}}`, `{}`, 3},
+		{`{` + draft7 + `"dependencies":{"a":["b","c"],"d":{}}}`, `{}`, 1 + 3 + 2},
+	} {
+		schema, err := compileSchema(json.RawMessage(test.schema))
+		require.NoError(t, err, test.schema)
+		doc, err := decodeJSON(json.RawMessage(test.args))
+		require.NoError(t, err)
+		m := meter{left: 1000, schema: 160, args: 640}
+		m.visit(schema.Schema, doc, 0)
+		assert.EqualValues(t, 1000-test.want, m.left, "%s %s", test.schema, test.args)
+	}
+}
+
+// A reference whose target depends on the path to it can't be followed, so such a schema takes
+// any arguments; and where the steps are used up, nothing more is visited.
+func TestStepsThatAreNotKnown(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{
+		`{"$dynamicRef":"#a","$defs":{"a":{"$dynamicAnchor":"a"}}}`,
+		`{"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,"properties":{"a":{"$recursiveRef":"#"}}}`,
+	} {
+		compiled, err := compileSchema(json.RawMessage(schema))
+		require.NoError(t, err)
+		doc, err := decodeJSON(json.RawMessage(`{"a":{}}`))
+		require.NoError(t, err)
+		m := meter{left: 1000}
+		m.visit(compiled.Schema, doc, 0)
+		assert.Negative(t, m.left, schema)
+	}
+	compiled, err := compileSchema(json.RawMessage(`{"allOf":[{},{},{},{},{},{},{},{}]}`))
+	require.NoError(t, err)
+	m := meter{left: 3}
+	m.visit(compiled.Schema, map[string]any{}, 0)
+	assert.EqualValues(t, -1, m.left)
+}
+
+// A schema may have so many values, levels, and digits in a number, and no more.
+func TestSizeOfASchema(t *testing.T) {
+	t.Parallel()
+	fits := func(left int, raw string) bool {
+		doc, err := decodeJSON(json.RawMessage(raw))
+		require.NoError(t, err)
+		return (&gauge{left: left}).fits(doc, 0, 0)
+	}
+	for raw, want := range map[string]int{
+		`1`: 1, `"x"`: 1, `null`: 1, `true`: perObject, `{}`: perObject, `[]`: 1, `[1,2,3]`: 1 + 3*2, `[[1]]`: 1 + 2 + 3,
+		`{"a":1}`:           perObject + 1,
+		`{"1234567":1}`:     perObject + 2, // a path of 8 bytes
+		`{"a":{}}`:          2 * perObject,
+		`{"$ref":1}`:        perObject + 1 + 16,
+		`{"$id":1}`:         perObject + 1 + 16,
+		`{"id":1}`:          perObject + 1 + 16,
+		`{"$anchor":1}`:     perObject + 2 + 16,
+		`{"$schema":1}`:     perObject + 2 + 16,
+		`{"$dynamicRef":1}`: perObject + 2 + 16,
+	} {
+		doc, err := decodeJSON(json.RawMessage(raw))
+		require.NoError(t, err)
+		g := &gauge{left: 100}
+		assert.True(t, g.fits(doc, 0, 0), raw)
+		assert.Equal(t, want, 100-g.left, raw)
+	}
+	assert.True(t, fits(3, `[1]`))
+	assert.False(t, fits(2, `[1]`))
+	assert.False(t, fits(perObject, `{"a":1}`))
+	nested := func(levels int) string { return strings.Repeat("[", levels+1) + strings.Repeat("]", levels+1) }
+	assert.True(t, fits(1<<20, nested(maxJSONNesting)))
+	assert.False(t, fits(1<<20, nested(maxJSONNesting+1)))
+	nines := strings.Repeat("9", maxNumber)
+	for number, want := range map[string]bool{
+		nines: true, nines + "9": false,
+		nines + "e1": true, nines + "9e1": false,
+		"1e400": true, "1e401": false, "1e-400": true, "1E-401": false, "1e99999999999999999999": false,
+	} {
+		assert.Equal(t, want, fits(10, number), number)
+	}
+}
