@@ -14,13 +14,16 @@ import (
 // [Options.OpenURL] and waits for the browser until ctx ends. The tokens go to
 // [Options.TokenStore] and are refreshed until the authorization server refuses that;
 // then the server is [StateUnauthorized] again. Errors have no secrets.
+//
+// With [config.ClientCredentials], nobody needs to log in. Login asks for another token
+// then, at once and without a page.
 func (m *Manager) Login(ctx context.Context, server string) error {
 	src, err := m.begunServer(server)
 	switch {
 	case err != nil:
 	case src.account == nil:
 		err = errors.New("it has no URL")
-	case m.opts.OpenURL == nil:
+	case m.opts.OpenURL == nil && !src.account.SignsInItself():
 		err = errors.New("Options.OpenURL is not set")
 	default:
 		_ = src.server.Connect(ctx) // the refusal tells where to log in

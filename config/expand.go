@@ -87,7 +87,7 @@ func (e *entry) visit(f func(*string)) {
 	f(&e.URL)
 	table(e.Headers)
 	if o := e.OAuth; o != nil {
-		for _, s := range []*string{&o.ClientID, &o.ClientMetadataURL, &o.ClientSecret, &o.RedirectURI, &o.Resource, &o.MetadataURL, &o.AuthorizationURL, &o.TokenURL} {
+		for _, s := range []*string{&o.GrantType, &o.ClientID, &o.ClientMetadataURL, &o.ClientSecret, &o.PrivateKey, &o.KeyID, &o.RedirectURI, &o.Resource, &o.MetadataURL, &o.AuthorizationURL, &o.TokenURL} {
 			f(s)
 		}
 		list(o.Scopes)

@@ -487,6 +487,9 @@ func TestOAuth(t *testing.T) {
 		{`"oauth": true`, &OAuth{}, nil},
 		{`"auth": "oauth"`, &OAuth{}, nil},
 		{`"oauth": true, "oauth_client_id": "id", "oauth_client_secret": "s", "oauth_callback_port": 81`, &OAuth{ClientID: "id", ClientSecret: "s", RedirectURI: "http://localhost:81/callback"}, nil},
+		{`"oauth": {"grantType": "client_credentials", "clientId": "id", "privateKey": "key ${A}", "keyId": "k"}`, &OAuth{GrantType: ClientCredentials, ClientID: "id", PrivateKey: "key 1", KeyID: "k"}, nil},
+		{`"auth": {"grant_type": "client_credentials", "client_id": "id", "client_secret": "s"}`, &OAuth{GrantType: ClientCredentials, ClientID: "id", ClientSecret: "s"}, nil},
+		{`"oauth_grant_type": "client_credentials", "oauth_client_id": "id", "oauth_private_key": "key", "oauth_key_id": "k"`, &OAuth{GrantType: ClientCredentials, ClientID: "id", PrivateKey: "key", KeyID: "k"}, nil},
 		{`"oauth_resource": null, "oauthNote": "x"`, nil, []string{`server "s": "oauthNote" is not known here and has no effect; did you mean "oauth"?`}},
 		{`"oauth": null`, nil, nil},
 	} {
@@ -662,14 +665,27 @@ func TestWhatNoServerCanHave(t *testing.T) {
 		change func(*Server)
 		want   string
 	}{
-		"fine":              {func(*Server) {}, ""},
-		"no name":           {func(s *Server) { s.Name = "" }, "the name is empty"},
-		"a torn name":       {func(s *Server) { s.Name = "a\xff" }, "the name is not valid UTF-8"},
-		"two ways":          {func(s *Server) { s.Command = "run" }, "want exactly one of command and url"},
-		"no way":            {func(s *Server) { s.URL = "" }, "want exactly one of command and url"},
-		"a start timeout":   {func(s *Server) { s.StartTimeout = -1 }, "a timeout is negative"},
-		"a call timeout":    {func(s *Server) { s.CallTimeout = -1 }, "a timeout is negative"},
-		"metadata":          {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "https://h/c"} }, ""},
+		"fine":            {func(*Server) {}, ""},
+		"no name":         {func(s *Server) { s.Name = "" }, "the name is empty"},
+		"a torn name":     {func(s *Server) { s.Name = "a\xff" }, "the name is not valid UTF-8"},
+		"two ways":        {func(s *Server) { s.Command = "run" }, "want exactly one of command and url"},
+		"no way":          {func(s *Server) { s.URL = "" }, "want exactly one of command and url"},
+		"a start timeout": {func(s *Server) { s.StartTimeout = -1 }, "a timeout is negative"},
+		"a call timeout":  {func(s *Server) { s.CallTimeout = -1 }, "a timeout is negative"},
+		"metadata":        {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "https://h/c"} }, ""},
+		"itself":          {func(s *Server) { s.OAuth = &OAuth{GrantType: ClientCredentials, ClientID: "c", ClientSecret: "s"} }, ""},
+		"itself by a key": {func(s *Server) {
+			s.OAuth = &OAuth{GrantType: ClientCredentials, ClientID: "c", PrivateKey: "k", KeyID: "1"}
+		}, ""},
+		"a user":            {func(s *Server) { s.OAuth = &OAuth{GrantType: "authorization_code"} }, ""},
+		"unknown grant":     {func(s *Server) { s.OAuth = &OAuth{GrantType: "password"} }, "want authorization_code or client_credentials"},
+		"itself, no client": {func(s *Server) { s.OAuth = &OAuth{GrantType: ClientCredentials, ClientSecret: "s"} }, "wants a client ID, and either a client secret or a private key"},
+		"itself, no proof":  {func(s *Server) { s.OAuth = &OAuth{GrantType: ClientCredentials, ClientID: "c"} }, "wants a client ID, and either a client secret or a private key"},
+		"itself, by both": {func(s *Server) {
+			s.OAuth = &OAuth{GrantType: ClientCredentials, ClientID: "c", ClientSecret: "s", PrivateKey: "k"}
+		}, "wants a client ID, and either a client secret or a private key"},
+		"a user's key":      {func(s *Server) { s.OAuth = &OAuth{ClientID: "c", PrivateKey: "k"} }, "goes with the grant type client_credentials"},
+		"a name of no key":  {func(s *Server) { s.OAuth = &OAuth{KeyID: "1"} }, "the key ID in oauth goes with a private key"},
 		"plain metadata":    {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "http://h/c"} }, "is not an https URL with a path"},
 		"metadata by /":     {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "https://h//"} }, "is not an https URL with a path"},
 		"metadata nowhere":  {func(s *Server) { s.OAuth = &OAuth{ClientMetadataURL: "https:///c"} }, "is not an https URL with a path"},

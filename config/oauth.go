@@ -66,6 +66,7 @@ func (e *entry) oauthSetting(key, folded string) bool {
 		to = e.OAuth
 	}
 	into := map[string]*string{
+		"granttype": &to.GrantType, "privatekey": &to.PrivateKey, "keyid": &to.KeyID,
 		"clientid": &to.ClientID, "clientmetadataurl": &to.ClientMetadataURL, "clientsecret": &to.ClientSecret, "redirecturi": &to.RedirectURI, "callbackurl": &to.RedirectURI, "resource": &to.Resource,
 		"authservermetadataurl": &to.MetadataURL, "authorizationurl": &to.AuthorizationURL, "authorizationendpoint": &to.AuthorizationURL,
 		"tokenurl": &to.TokenURL, "tokenendpoint": &to.TokenURL,

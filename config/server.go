@@ -128,15 +128,31 @@ type Server struct {
 	Secrets []string `json:"-"`
 }
 
+// ClientCredentials is the [OAuth.GrantType] of a client that signs in as itself.
+const ClientCredentials = "client_credentials"
+
 // OAuth has the settings with which a client signs in to a server. Each may
 // be empty: then the server and its authorization server tell it. Printing or
-// logging an OAuth does not show the secret. Its JSON does.
+// logging an OAuth does not show the secret or the private key. Its JSON does.
 type OAuth struct {
+	// GrantType is [ClientCredentials] for a client that signs in as itself. Then nobody
+	// logs in: a token is asked for when the server wants one, and again when it has expired
+	// or is refused. The client needs a ClientID, and a ClientSecret or a PrivateKey. If
+	// GrantType is empty or "authorization_code", a user logs in by Manager.Login.
+	GrantType string
+
 	// ClientID and ClientSecret are of a client that is registered there. Without
 	// ClientID, Manager.Login registers one. The secret goes to TokenURL, or where
 	// MetadataURL says; without both, to where it was first used, and nowhere else.
 	ClientID     string
 	ClientSecret string
+
+	// PrivateKey, in PEM, is what a client that signs in as itself can have instead of a
+	// secret: RSA, ECDSA with P-256, P-384 or P-521, or Ed25519. It signs an assertion for
+	// each token (RFC 7523), which goes where a secret would, and goes nowhere itself. KeyID, if
+	// not empty, names it to the authorization server.
+	PrivateKey string
+	KeyID      string
 
 	// ClientMetadataURL is the https address at which the host publishes what it is as a
 	// client: a client ID metadata document, which has this address as client_id. It is the
@@ -235,11 +251,14 @@ func (s Server) GoString() string { return s.String() }
 // LogValue is [Server.String], for any [slog.Handler].
 func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// String describes the settings without the secret and the addresses.
+// String describes the settings without the secret, the private key and the addresses.
 func (o OAuth) String() string {
 	secret := "no secret"
-	if o.ClientSecret != "" {
+	switch {
+	case o.ClientSecret != "":
 		secret = "a secret"
+	case o.PrivateKey != "":
+		secret = "a private key"
 	}
 	return fmt.Sprintf("OAuth client %q with %s, scopes %q", o.ClientID, secret, o.Scopes)
 }

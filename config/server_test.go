@@ -16,7 +16,7 @@ import (
 func TestPrintingShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
-	oauth := OAuth{ClientID: "mine", ClientSecret: secret, Scopes: []string{"read"}, TokenURL: "https://h/token?key=" + secret}
+	oauth := OAuth{ClientID: "mine", ClientSecret: secret, PrivateKey: secret, Scopes: []string{"read"}, TokenURL: "https://h/token?key=" + secret}
 	child := Server{Name: "child", Command: "run", Args: []string{"--key", secret}, Env: map[string]string{"KEY": secret}, Secrets: []string{secret}}
 	remote := Server{Name: "web", URL: "https://ann:" + secret + "@h/" + secret, Headers: map[string]string{"X-Key": secret}, HeadersHelper: "print " + secret, OAuth: &oauth}
 	file := File{Servers: []Server{child, remote}, Dialect: "mcphybrid", Notes: []string{"a note"}}
@@ -52,6 +52,7 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 func TestPrintedOAuthSaysWhetherThereIsASecret(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, `OAuth client "a" with a secret, scopes ["r"]`, OAuth{ClientID: "a", ClientSecret: "s", Scopes: []string{"r"}}.String())
+	assert.Equal(t, `OAuth client "a" with a private key, scopes []`, OAuth{ClientID: "a", PrivateKey: "k"}.String())
 	assert.Equal(t, `OAuth client "a" with no secret, scopes []`, OAuth{ClientID: "a"}.String())
 }
 

@@ -73,10 +73,8 @@ func (s Server) Validate() error {
 			problem("the header %q is malformed", keyOnly(key))
 		}
 	}
-	if s.OAuth != nil && s.OAuth.ClientMetadataURL != "" {
-		if u, err := url.Parse(s.OAuth.ClientMetadataURL); err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
-			problem("the address of the client's metadata in oauth is not an https URL with a path")
-		}
+	if s.OAuth != nil {
+		s.OAuth.validate(problem)
 	}
 	if s.URL == "" && (s.HeadersHelper != "" || s.OAuth != nil || s.HeaderFunc != nil || s.HTTPClient != nil) {
 		problem("headersHelper, HeaderFunc, HTTPClient and oauth go with url")
@@ -85,6 +83,30 @@ func (s Server) Validate() error {
 		problem("a timeout is negative")
 	}
 	return errors.Join(problems...)
+}
+
+// validate tells each problem of o.
+func (o *OAuth) validate(problem func(format string, args ...any)) {
+	if o.ClientMetadataURL != "" {
+		if u, err := url.Parse(o.ClientMetadataURL); err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" {
+			problem("the address of the client's metadata in oauth is not an https URL with a path")
+		}
+	}
+	switch o.GrantType {
+	case "", "authorization_code":
+		if o.PrivateKey != "" {
+			problem("the private key in oauth goes with the grant type %s", ClientCredentials)
+		}
+	case ClientCredentials:
+		if o.ClientID == "" || (o.ClientSecret == "") == (o.PrivateKey == "") {
+			problem("the grant type %s in oauth wants a client ID, and either a client secret or a private key", ClientCredentials)
+		}
+	default:
+		problem("the grant type in oauth is not known here: want authorization_code or %s", ClientCredentials)
+	}
+	if o.KeyID != "" && o.PrivateKey == "" {
+		problem("the key ID in oauth goes with a private key")
+	}
 }
 
 // isToken reports whether name is a token of RFC 9110, section 5.6.2.

@@ -288,5 +288,5 @@ func TestClose(t *testing.T) {
 	assert.Empty(t, mgr.Default().Tools())
 	assert.Empty(t, mgr.Servers())
 	_, err := mgr.Call(t.Context(), "mcp_everything__echo", `{"message": "here"}`)
-	assert.ErrorIs(t, err, mcphybrid.ErrUnknownTool)
+	assert.ErrorIs(t, err, mcphybrid.ErrClosed)
 }

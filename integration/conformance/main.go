@@ -26,6 +26,7 @@ type scenario struct {
 	Name   string `json:"name"`
 	Client string `json:"client_id"`
 	Secret string `json:"client_secret"`
+	Key    string `json:"private_key_pem"`
 	Calls  []struct {
 		Name      string         `json:"name"`
 		Arguments map[string]any `json:"arguments"`
@@ -53,11 +54,12 @@ func main() {
 const published = "https://conformance-test.local/client-metadata.json"
 
 func run(ctx context.Context, s scenario, address string) error {
+	oauth := &config.OAuth{ClientID: s.Client, ClientSecret: s.Secret, ClientMetadataURL: published}
+	if strings.HasPrefix(s.Name, "auth/client-credentials-") {
+		oauth.GrantType, oauth.PrivateKey = config.ClientCredentials, s.Key
+	}
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: []mcphybrid.ServerConfig{{
-			Name: "s", URL: address,
-			OAuth: &config.OAuth{ClientID: s.Client, ClientSecret: s.Secret, ClientMetadataURL: published},
-		}},
+		Servers: []mcphybrid.ServerConfig{{Name: "s", URL: address, OAuth: oauth}},
 		Ask:     ask.Options{Hooks: ask.Hooks{Elicit: accept}},
 		OpenURL: browse,
 		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
@@ -79,6 +81,9 @@ func run(ctx context.Context, s scenario, address string) error {
 	}
 	if s.Name == "json-schema-ref-no-deref" {
 		return nil
+	}
+	if strings.HasPrefix(s.Name, "sep-2640-client-verify-") {
+		return useSkills(ctx, sess)
 	}
 	for _, c := range s.Calls {
 		if err := call(ctx, mgr, sess, "mcp_s__"+c.Name, c.Arguments); err != nil {
@@ -154,6 +159,30 @@ func echoSchema(ctx context.Context, sess *mcphybrid.Session) error {
 		}
 	}
 	return errors.New("the tool is not there")
+}
+
+// useSkills loads each skill as a model does, and reads its files if that is possible.
+func useSkills(ctx context.Context, sess *mcphybrid.Session) error {
+	for _, s := range sess.ServerSkills() {
+		raw, err := json.Marshal(map[string]any{"name": s.URI, "server": s.Server})
+		if err != nil {
+			return err
+		}
+		result, err := sess.Call(ctx, mcphybrid.SkillLoadToolName, raw)
+		if fmt.Fprintln(os.Stderr, s.URI, err); err != nil || result.IsError {
+			continue
+		}
+		var listed struct{ Resources []struct{ URI string } }
+		if err := json.Unmarshal(s.Raw, &listed); err != nil {
+			return err
+		}
+		for _, file := range listed.Resources {
+			if _, err := sess.ReadResource(ctx, s.Server, file.URI); err != nil {
+				fmt.Fprintln(os.Stderr, file.URI, err)
+			}
+		}
+	}
+	return nil
 }
 
 // accept answers a question as a user does who changes nothing.

@@ -28,12 +28,14 @@ type discovery struct {
 // login that asks for scopes asks for it too, where the authorization server names it.
 const offlineAccess = "offline_access"
 
-// discover asks the server where to log in, unless the settings say so.
+// discover asks the server where to log in, unless the settings say so. A client that
+// signs in as itself has nobody to look at a page, so it takes no guess for an answer.
 func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	a.mu.Lock()
 	challenges := slices.Clone(a.challenges)
 	a.mu.Unlock()
-	configured := a.cfg.AuthorizationURL != "" && a.cfg.TokenURL != ""
+	itself := a.SignsInItself()
+	configured := a.cfg.TokenURL != "" && (a.cfg.AuthorizationURL != "" || itself && a.cfg.MetadataURL == "")
 	if len(challenges) == 0 && !configured {
 		challenges = a.challenged(ctx)
 	}
@@ -74,7 +76,10 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	if d.metadata, err = h.GetServerMetadata(ctx); err != nil { // it has them
 		return d, err
 	}
-	if methods := d.metadata.CodeChallengeMethodsSupported; len(methods) > 0 && !slices.Contains(methods, "S256") {
+	if itself && !c.named && a.cfg.MetadataURL == "" {
+		return d, errors.New("finding the authorization server: nothing names one: set OAuth.TokenURL or OAuth.MetadataURL")
+	}
+	if methods := d.metadata.CodeChallengeMethodsSupported; !itself && len(methods) > 0 && !slices.Contains(methods, "S256") {
 		return d, errors.New("the authorization server does not support PKCE with S256")
 	}
 	page, err := h.GetAuthorizationURL(ctx, "", "")
@@ -88,7 +93,7 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	if d.scopes == nil {
 		d.scopes = c.scopes
 	}
-	if len(d.scopes) > 0 && slices.Contains(d.metadata.ScopesSupported, offlineAccess) {
+	if !itself && len(d.scopes) > 0 && slices.Contains(d.metadata.ScopesSupported, offlineAccess) {
 		d.scopes = union(d.scopes, []string{offlineAccess})
 	}
 	return d, nil

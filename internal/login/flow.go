@@ -30,13 +30,16 @@ type Open func(ctx context.Context, page Page) (redirected string, err error)
 
 // Login lets the user log in, until ctx ends. It opens one page, waits for the answer
 // and keeps the tokens. Other logins and refreshes of the account in this process go
-// on meanwhile.
+// on meanwhile. A client that signs in as itself asks for a new token instead.
 func (a *Account) Login(ctx context.Context, open Open) error {
 	_, err := hostcode.Detached(ctx, "the login", func() (struct{}, error) { return struct{}{}, a.logIn(ctx, open) })
 	return err
 }
 
 func (a *Account) logIn(ctx context.Context, open Open) error {
+	if a.SignsInItself() {
+		return text.Bounded(a.askAnew(ctx))
+	}
 	r, err := a.login(ctx, open)
 	var document []byte
 	if err == nil {
@@ -137,6 +140,7 @@ func (a *Account) client(ctx context.Context, d discovery, known record, redirec
 	r := record{
 		URL: a.cfg.URL, Issuer: m.Issuer, TokenURL: cmp.Or(a.cfg.TokenURL, m.TokenEndpoint), Resource: d.resource,
 		AuthMethods: m.TokenEndpointAuthMethodsSupported, ClientID: a.cfg.ClientID, Trust: a.cfg.trust(),
+		GrantType: a.cfg.grantType(), Algorithms: m.TokenEndpointAuthSigningAlgValuesSupported,
 		registration: m.RegistrationEndpoint, RevokeURL: m.RevocationEndpoint, Scopes: d.scopes,
 	}
 	switch {

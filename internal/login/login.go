@@ -54,6 +54,8 @@ type Account struct {
 	record     record   // the current one
 	unsaved    string   // the refresh token in the store, if record could not be saved
 	challenges []string // of the last answer with status 401
+
+	pace pace // of requests for tokens by the client itself; used by who has the turn
 }
 
 const (
@@ -118,7 +120,8 @@ type Refusal struct {
 // logged in. refused, if not nil, is what the server has just said to the same
 // request. Header refreshes a token that has expired or was refused. If scopes are
 // lacking, it returns the same header, unless somebody has logged in since, and the
-// next login asks for them; the error says that this was done in vain.
+// next login asks for them; the error says that this was done in vain. A client that
+// signs in as itself asks for a token then, also for one with these scopes.
 func (a *Account) Header(ctx context.Context, refused *Refusal) (string, error) {
 	sent := ""
 	var lacking []string
@@ -131,8 +134,12 @@ func (a *Account) Header(ctx context.Context, refused *Refusal) (string, error) 
 	}
 	current, looked := a.record, a.looked
 	a.mu.Unlock()
-	if current.usable(sent) || looked && refused == nil && current.RefreshToken == "" {
+	itself := a.SignsInItself()
+	if current.usable(sent) || looked && refused == nil && current.RefreshToken == "" && !(itself && current.AccessToken != "") {
 		return current.header(), nil
+	}
+	if itself {
+		return hostcode.Detached(ctx, "the login", func() (string, error) { return a.issue(ctx, refused) })
 	}
 	// A caller that gives up must not end it: the answer may have the only refresh
 	// token.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -62,15 +63,15 @@ func (a *Account) revoke(ctx context.Context, r *record) error {
 	if err := a.namedNow(ctx, r.RevokeURL); err != nil {
 		return notRevoked(err)
 	}
-	secret, unnamed := a.revocationSecret(ctx, r)
-	err := a.revokeToken(ctx, r, secret, "refresh_token", r.RefreshToken)
-	second := a.revokeToken(ctx, r, secret, "access_token", r.AccessToken)
+	proof, unnamed := a.revocationProof(ctx, r)
+	err := a.revokeToken(ctx, r, proof, "refresh_token", r.RefreshToken)
+	second := a.revokeToken(ctx, r, proof, "access_token", r.AccessToken)
 	var refused transport.OAuthError
 	if errors.As(second, &refused) && refused.ErrorCode == "unsupported_token_type" {
 		second = nil // the authorization server does not keep them
 	}
 	if err = cmp.Or(err, second); err != nil && unnamed != nil {
-		err = fmt.Errorf("%w; OAuth.ClientSecret was not sent there: %w", err, unnamed)
+		err = fmt.Errorf("%w; OAuth.ClientSecret or what OAuth.PrivateKey signs was not sent there: %w", err, unnamed)
 	}
 	if err != nil {
 		return notRevoked(err)
@@ -101,60 +102,75 @@ func notRevoked(err error) error {
 
 var errUnnamed = errors.New("no trusted metadata name the endpoint; set OAuth.MetadataURL if they should")
 
-// revocationSecret returns the secret of the client of r for the revocation endpoint.
+// revocationProof returns the proof of the client of r for the revocation endpoint.
 // If that of the settings may not go there, the error says why.
-func (a *Account) revocationSecret(ctx context.Context, r *record) (string, error) {
+func (a *Account) revocationProof(ctx context.Context, r *record) (proof, error) {
 	if r.Trust == "" {
-		return a.secret(r, false), nil
+		return a.proof(r, false)
 	}
 	first, err := a.firstUse(ctx, new(record))
 	if err != nil {
-		return "", err
+		return proof{}, err
 	}
 	at, err := a.named(ctx, first)
 	if err != nil {
-		return "", err
+		return proof{}, err
 	}
-	if secret := a.secret(r, at.revocation == r.RevokeURL); secret != "" {
-		return secret, nil
+	if p, err := a.proof(r, at.revocation == r.RevokeURL); err != nil || p != (proof{}) {
+		return p, err
 	}
-	return "", errUnnamed
+	return proof{}, errUnnamed
 }
 
-func (a *Account) revokeToken(ctx context.Context, r *record, secret, kind, token string) error {
+func (a *Account) revokeToken(ctx context.Context, r *record, p proof, kind, token string) error {
 	if token == "" {
 		return nil
 	}
-	form := url.Values{"token": {token}, "token_type_hint": {kind}}
-	basic := r.basic(secret)
+	_, err := a.post(ctx, r.RevokeURL, r, p, url.Values{"token": {token}, "token_type_hint": {kind}})
+	return err
+}
+
+// post sends a form to an address of the authorization server of r, as its client with
+// that proof, and returns the answer.
+func (a *Account) post(ctx context.Context, address string, r *record, p proof, form url.Values) ([]byte, error) {
+	basic := r.basic(p.secret)
 	if !basic {
 		form.Set("client_id", r.ClientID)
 	}
-	if !basic && secret != "" {
-		form.Set("client_secret", secret)
+	switch {
+	case p.assertion != "":
+		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		form.Set("client_assertion", p.assertion)
+	case !basic && p.secret != "":
+		form.Set("client_secret", p.secret)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.RevokeURL, strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
-		return errors.New("the address for revocations is malformed")
+		return nil, errors.New("the address is malformed")
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Accept", "application/json")
 	if basic {
-		request.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(secret)) // RFC 6749, 2.3.1
+		request.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(p.secret)) // RFC 6749, 2.3.1
 	}
 	resp, err := a.transport().client().Do(request)
 	if err != nil {
-		return text.WithoutURL(err)
+		return nil, text.WithoutURL(err)
 	}
 	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body) // bounded: see [oauthTransport]
+	if err != nil {
+		return nil, text.WithoutURL(err)
+	}
 	var refused transport.OAuthError
-	_ = json.NewDecoder(resp.Body).Decode(&refused) // an answer may be empty
+	_ = json.Unmarshal(body, &refused) // an answer may be empty
 	switch {
 	case refused.ErrorCode != "":
-		return refused
+		return nil, refused
 	case resp.StatusCode/100 != 2:
-		return fmt.Errorf("the authorization server answers with status %d", resp.StatusCode)
+		return nil, fmt.Errorf("the authorization server answers with status %d", resp.StatusCode)
 	}
-	return nil
+	return body, nil
 }
 
 // basic reports whether the client proves that it has the secret by a header, as

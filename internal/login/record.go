@@ -15,6 +15,8 @@ type record struct {
 	Resource     string    `json:"resource,omitempty"`
 	ClientID     string    `json:"client_id"`
 	ClientSecret string    `json:"client_secret,omitempty"` // if the client was registered by us
+	GrantType    string    `json:"grant_type,omitempty"`    // "" if a user has logged in
+	Algorithms   []string  `json:"algorithms,omitempty"`    // by which the server lets clients sign, if it says
 	Trust        string    `json:"trust,omitempty"`         // in TokenURL: see [Config.trust]
 	AuthMethod   string    `json:"auth_method,omitempty"`   // of the client
 	AuthMethods  []string  `json:"auth_methods,omitempty"`  // that the server knows
@@ -36,11 +38,11 @@ type record struct {
 // headers long before.
 const maxDocument = 64 << 10
 
-// parse returns the record in a document, or none if it is of another server or
+// parse returns the record in a document, or none if it is of another server, grant or
 // client, or if the settings name or trust another authorization server since.
 func (a *Account) parse(document []byte) (record, error) {
 	r, err := parse(document)
-	if err != nil || r.URL != a.cfg.URL || a.cfg.TokenURL != "" && r.TokenURL != a.cfg.TokenURL {
+	if err != nil || r.URL != a.cfg.URL || r.GrantType != a.cfg.grantType() || a.cfg.TokenURL != "" && r.TokenURL != a.cfg.TokenURL {
 		return record{}, err
 	}
 	if a.cfg.ClientID != "" && (r.ClientID != a.cfg.ClientID || r.Trust != a.cfg.trust()) {

@@ -19,10 +19,11 @@ import (
 // firstUse is the trust in a token endpoint of which only the MCP server has told.
 const firstUse = "first use"
 
-// trust returns why the secret of the settings may go to a token endpoint: the setting
+// trust returns why the secret of the settings, or what their key signs, may go to a token
+// endpoint: the setting
 // that leads there, or [firstUse]. It is "" if there is no secret.
 func (s *Config) trust() string {
-	if s.ClientID == "" || s.ClientSecret == "" {
+	if s.ClientID == "" || s.ClientSecret == "" && s.PrivateKey == "" {
 		return ""
 	}
 	return cmp.Or(s.TokenURL, s.MetadataURL, firstUse)
@@ -38,6 +39,23 @@ func (a *Account) secret(r *record, trusted bool) string {
 		return a.cfg.ClientSecret
 	}
 	return ""
+}
+
+// A proof is how a client shows that it is the one that was registered. It has a secret or
+// an assertion, or nothing.
+type proof struct{ secret, assertion string }
+
+// proof returns that of the client of r, for an address that is trusted or not: see
+// [Account.secret].
+func (a *Account) proof(r *record, trusted bool) (p proof, err error) {
+	if a.cfg.PrivateKey == "" {
+		return proof{secret: a.secret(r, trusted)}, nil
+	}
+	if trusted && r.ClientID == a.cfg.ClientID && r.Trust == a.cfg.trust() {
+		p.assertion, err = assertion(a.cfg.PrivateKey, a.cfg.KeyID, r.ClientID, cmp.Or(r.Issuer, r.TokenURL), r.Algorithms)
+		a.hold("token", p.assertion)
+	}
+	return p, err
 }
 
 // endpoints are where the secret of the settings may go, each "" for nowhere.
@@ -77,8 +95,12 @@ func (a *Account) noteUse(ctx context.Context, r *record) error  { return a.use(
 func (a *Account) use(ctx context.Context, r, note *record) error {
 	first, err := a.firstUse(ctx, note)
 	if err == nil && first.token != "" && first.token != r.TokenURL {
-		err = fmt.Errorf("OAuth.ClientSecret was first used at %q, and the server now names %q: if that is right, set OAuth.TokenURL to it",
-			text.Line(first.token, maxSaid), text.Line(r.TokenURL, maxSaid))
+		what := "OAuth.ClientSecret"
+		if a.cfg.PrivateKey != "" {
+			what = "OAuth.PrivateKey"
+		}
+		err = fmt.Errorf("%s was first used at %q, and the server now names %q: if that is right, set OAuth.TokenURL to it",
+			what, text.Line(first.token, maxSaid), text.Line(r.TokenURL, maxSaid))
 	}
 	return err
 }

@@ -37,6 +37,7 @@ type Authority struct {
 	Scopes    string                                        // for which the last login asked
 	Grant     func(asked string) string                     // returns what the user grants of the scopes; nil for all
 	Lacks     func(body, scopes string) string              // returns the scopes that a request to the server lacks; nil for none
+	Knows     func(*http.Request) bool                      // a client that signs in as itself, by its request; nil for none
 	counts    Counts
 	logins    map[string]*granted // by each token and code
 	made      int
@@ -48,6 +49,7 @@ type Counts struct {
 	Refreshes int // that succeeded
 	Reused    int // refresh tokens that were used again
 	Revoked   int // tokens
+	Itself    int // tokens for clients that sign in as themselves
 }
 
 // Count returns what happened so far.
@@ -175,6 +177,10 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 	g := a.logins[code+refresh]
 	sum := sha256.Sum256([]byte(r.Form.Get("code_verifier")))
 	a.Resources[r.Form.Get("resource")] = true
+	if r.Form.Get("grant_type") == "client_credentials" {
+		a.itself(w, r)
+		return
+	}
 	switch {
 	case code != "" && g != nil && g.challenge == base64.RawURLEncoding.EncodeToString(sum[:]) && g.redirect == r.Form.Get("redirect_uri"):
 		delete(a.logins, code)
@@ -197,6 +203,25 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		said["scope"] = g.scopes
 	}
 	_ = json.NewEncoder(w).Encode(said)
+}
+
+// itself answers a client that signs in as itself. The caller holds Mu.
+func (a *Authority) itself(w http.ResponseWriter, r *http.Request) {
+	if a.Knows == nil || !a.Knows(r) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, secret, _ := r.BasicAuth()
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": "invalid_client", "error_description": "not with " + secret + r.Form.Get("client_secret") + r.Form.Get("client_assertion")})
+		return
+	}
+	a.counts.Itself++
+	a.made++
+	a.Scopes = r.Form.Get("scope")
+	g := &granted{scopes: a.Scopes, access: fmt.Sprintf("access-number-%d", a.made)}
+	if a.Grant != nil {
+		g.scopes = a.Grant(a.Scopes)
+	}
+	a.logins[g.access] = g
+	_ = json.NewEncoder(w).Encode(map[string]any{"access_token": g.access, "token_type": "Bearer", "expires_in": a.ExpiresIn, "scope": g.scopes})
 }
 
 func (a *Authority) revoke(w http.ResponseWriter, r *http.Request) {

@@ -175,9 +175,9 @@ func TestSecretsOfAConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newSecrets(&config.Server{
 		Command: "run --api-key=first-key", HeadersHelper: "print --token second-key", URL: "https://ghp-0a1b2c3d4e5f6a7b8c9d@h/ab12cd34ef56ab78cd90/plainword",
-		OAuth: &config.OAuth{ClientSecret: "third-key"}, Headers: map[string]string{"Plain": "Bearer fourth-key"},
+		OAuth: &config.OAuth{ClientSecret: "third-key", PrivateKey: "-----BEGIN PRIVATE KEY-----\nfifth+key\nsixth/key\n-----END PRIVATE KEY-----\n"}, Headers: map[string]string{"Plain": "Bearer fourth-key"},
 	}, nil)
-	for _, secret := range []string{"first-key", "second-key", "third-key", "fourth-key", "ghp-0a1b2c3d4e5f6a7b8c9d", "ab12cd34ef56ab78cd90"} {
+	for _, secret := range []string{"first-key", "second-key", "third-key", "fourth-key", "fifth+key", "sixth/key", "ghp-0a1b2c3d4e5f6a7b8c9d", "ab12cd34ef56ab78cd90"} {
 		assert.True(t, s.in("x "+secret+" y"), secret)
 	}
 	for _, plain := range []string{"run", "print", "plainword", "https", "Bearer"} {

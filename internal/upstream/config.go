@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"log/slog"
+	"maps"
 
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/config"
@@ -29,4 +30,18 @@ type Config struct {
 	Extensions map[string]any // of the protocol, which the host supports; or nil
 
 	Log *slog.Logger // receives problems that no caller learns of
+}
+
+// clientCredentials is the extension of MCP by which a client signs in as itself.
+const clientCredentials = "io.modelcontextprotocol/oauth-client-credentials"
+
+// supported returns the extensions that the server is told of: those of the host,
+// [skillsExtension], and [clientCredentials] if the client signs in so.
+func (cfg *Config) supported() map[string]any {
+	all := map[string]any{skillsExtension: struct{}{}}
+	if cfg.OAuth != nil && cfg.OAuth.GrantType == config.ClientCredentials {
+		all[clientCredentials] = struct{}{}
+	}
+	maps.Copy(all, cfg.Extensions)
+	return all
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -61,7 +60,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), hears: make(chan struct{}, 1), forgets: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
 	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
 	g := guard{maxMessage: l.MaxMessage, maxValues: l.MaxValues, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}, silent: &c.silent}
-	answers := answers(c.broker, cfg.Extensions)
+	answers := answers(c.broker, cfg.supported())
 	if how == handshake || cfg.Protocol != "" && !mcp.IsModernProtocol(cfg.Protocol) {
 		//lint:ignore SA1019 for servers that refuse the version they offer
 		answers = append(answers, client.WithLegacyProtocolOnly())
@@ -141,14 +140,10 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 }
 
 // answers returns the options of a client that answers what d can answer, and supports
-// these extensions and [skillsExtension].
+// these extensions.
 func answers(d *broker.Broker, extensions map[string]any) []client.ClientOption {
 	can := d.Capabilities()
-	can.Extensions = make(map[string]any, len(extensions)+1)
-	maps.Copy(can.Extensions, extensions)
-	if _, said := can.Extensions[skillsExtension]; !said {
-		can.Extensions[skillsExtension] = struct{}{}
-	}
+	can.Extensions = extensions
 	options := []client.ClientOption{client.WithClientCapabilities(can)}
 	if can.Elicitation != nil {
 		options = append(options, client.WithElicitationHandler(d))

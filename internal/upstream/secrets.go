@@ -58,7 +58,7 @@ const Masked = "[hidden]"
 
 // newSecrets returns the secrets of cfg:
 //
-//   - Secrets, OAuth's ClientSecret, and the values of Env and Headers; of
+//   - Secrets, OAuth's ClientSecret and PrivateKey, and the values of Env and Headers; of
 //     credentials, such as "Bearer x" and "a=b; session=x", each part as well
 //   - in Env, Headers and Args, what follows a secretName in JSON and in pairs such
 //     as "host=a password=b"
@@ -76,6 +76,7 @@ func newSecrets(cfg *config.Server, environ []string) *secrets {
 	}
 	if cfg.OAuth != nil {
 		s.addCredentials("secret", cfg.OAuth.ClientSecret)
+		s.add("key", cfg.OAuth.PrivateKey)
 	}
 	for _, values := range []map[string]string{cfg.Env, cfg.Headers} {
 		for _, key := range slices.Sorted(maps.Keys(values)) {

@@ -135,12 +135,13 @@ func TestPlainSecrets(t *testing.T) {
 		return `"child": {"command": "no-such-program", "args": ["--token=V", "--db-password", "V", "sk-V"],
 				"env": {"API_KEY": "V", "KEY_FILE": "/run/secrets/V", "NAME": "V", "TOKEN": "none"}},
 			"web": {"url": "http://u:V@127.0.0.1:9/mcp?api_key=V&x=V", "headers": {"Authorization": "Bearer V", "X-Name": "V"},
-				"oauth": {"clientId": "x", "clientSecret": "V"}}`
+				"oauth": {"clientId": "x", "clientSecret": "V"}},
+			"robot": {"url": "http://127.0.0.1:9/mcp", "oauth": {"grantType": "client_credentials", "clientId": "x", "privateKey": "V"}}`
 	}
 	for value, want := range map[string][]string{
 		secret: {
 			"child: argument --db-password", "child: argument --token", "child: argument number 4", "child: env API_KEY",
-			"web: header Authorization", "web: oauth clientSecret", "web: url parameter api_key", "web: url password",
+			"robot: oauth privateKey", "web: header Authorization", "web: oauth clientSecret", "web: url parameter api_key", "web: url password",
 		},
 		"${DOCTOR_SECRET}": nil,
 	} {

@@ -83,6 +83,7 @@ func (c *checkup) plainSecrets(tell teller) {
 		address("url", server.URL)
 		if server.OAuth != nil {
 			check("oauth", "clientSecret", server.OAuth.ClientSecret)
+			check("oauth", "privateKey", server.OAuth.PrivateKey)
 		}
 	}
 }
