@@ -20,14 +20,15 @@ type Hit struct {
 	Tool *BridgeTool
 
 	// Score is comparable only within one search. It falls from hit to hit,
-	// or stays equal. The sessions of a user are different: there the system's
-	// and the user's tools take turns, and the scores fall within each of the
-	// two.
+	// or stays equal. The sessions of a user are different where no meaning counts: there
+	// the system's and the user's tools take turns, and the scores fall within each of
+	// the two.
 	Score float64
 
-	// Words is the score by the words of the query. Similarity is, with
-	// [Options.Semantic], the similarity in meaning: see [vector.Match]. Both
-	// are 0 for a tool that the query names and for one that another hit needs.
+	// Words is the score by the words of the query; where meaning counts, divided by the
+	// greatest. Similarity is, with [Options.Semantic], the similarity in meaning: see
+	// [vector.Match]. Both are 0 for a tool that the query names and for one that another
+	// hit needs.
 	Words, Similarity float64
 
 	// NeededBy is the hit that needs this tool. It is nil for a tool that the
@@ -108,8 +109,8 @@ type Answer struct {
 
 	// Query is what was searched for, and Limit the largest number of hits that
 	// the search itself could find. Alpha is the weight of meaning in the scores,
-	// from 0 (only words) to 1; the greater one if those of the system's and of the
-	// user's tools differ. It is 0 with [SemanticOptions.ByRank].
+	// from 0 (only words) to 1. It is 1 if no word of the query was found, and 0
+	// with [SemanticOptions.ByRank].
 	Query string
 	Limit int
 	Alpha float64

@@ -466,7 +466,7 @@ func TestBothSidesAreSearchedAtOnce(t *testing.T) {
 	x := &deferredIndex{of: meeting{p.index(), sync.OnceFunc(func() { close(words) }), meaning}, docs: p.indexed()}
 	p.catalog = &catalog{owner: p.owner, tools: p.tools, deferredIndex: x}
 	const query = "tomorrow's weather"
-	a := p.search(t.Context(), want{query: query, n: 5, vector: m.semantic.QueryVector(query)})
+	a := searchAll(t.Context(), []searchPart{p}, want{query: query, n: 5, vector: m.semantic.QueryVector(query)})
 	require.NoError(t, a.Err)
 	assert.Equal(t, "mcp_s__forecast", a.Hits[0].Tool.name)
 }

@@ -112,7 +112,7 @@ func TestSpecD3InParallel(t *testing.T) {
 	embedded(t, own, 1)
 	a := u.Default().Find(t.Context(), "vet", mcphybrid.SearchOptions{})
 	require.NoError(t, a.Err)
-	assert.Equal(t, []string{"mcp_own__feed", "mcp_s__groom", "mcp_s__walk_dog"}, hitNames(a.Hits))
+	assert.Equal(t, []string{"mcp_s__groom", "mcp_own__feed", "mcp_s__walk_dog"}, hitNames(a.Hits))
 	slices.Sort(store.scopes)
 	assert.Equal(t, []string{"system", "user:u"}, store.scopes)
 }

@@ -1,7 +1,9 @@
 package meaning
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/mcphybrid/mcphybrid/vector"
@@ -35,8 +37,30 @@ type Found struct {
 	Matches []vector.Match // best first
 
 	all   []vector.Match // Matches, and further ones to estimate from; best first
+	top   int            // so many of all are the most similar records of those that could be found
 	of    int            // how many records could be found
 	least float64        // least similarity of a match
+}
+
+// Join returns what searches for one query found in several scopes with vectors of one model, as if
+// these were one scope. Equal similarities are in the order of list.
+func Join(list ...Found) Found {
+	if len(list) == 1 {
+		return list[0]
+	}
+	var f Found
+	least := math.Inf(-1) // of all records that could be found, none is missing above it
+	for _, of := range list {
+		f.Matches, f.all, f.of, f.least = append(f.Matches, of.Matches...), append(f.all, of.all...), f.of+of.of, max(f.least, of.least)
+		if n := of.top; n > 0 && n < of.of {
+			least = max(least, of.all[n-1].Similarity)
+		}
+	}
+	for _, all := range [][]vector.Match{f.Matches, f.all} {
+		slices.SortStableFunc(all, func(a, b vector.Match) int { return cmp.Compare(b.Similarity, a.Similarity) })
+	}
+	f.top = sort.Search(len(f.all), func(i int) bool { return f.all[i].Similarity < least })
+	return f
 }
 
 // Fuse merges matches by words, best first, with f. It returns the merged matches, best
@@ -120,8 +144,8 @@ func (s scale) score(similarity float64) float64 {
 // known, which are the most similar ones.
 func (f Found) scale() (s scale) {
 	n, of := len(f.all), max(f.of, len(f.all))
-	if n < of && n >= fewSamples {
-		return f.fit(float64(of))
+	if n < of && f.top >= fewSamples {
+		return fit(f.all[:f.top], float64(of))
 	}
 	for _, m := range f.all {
 		s.mean += m.Similarity / float64(of)
@@ -135,13 +159,13 @@ func (f Found) scale() (s scale) {
 	return s
 }
 
-// fit takes the similarities for normally distributed: of so many, those that are known
+// fit takes the similarities for normally distributed: of so many, those of known
 // are the upper tail. The line through their quantiles has the mean and the deviation.
 // The first fifth is left out, as the records that the query means are there.
-func (f Found) fit(of float64) scale {
-	n := len(f.all)
+func fit(known []vector.Match, of float64) scale {
+	n := len(known)
 	var sumX, sumY, sumXX, sumXY, count float64
-	for i, m := range f.all[n/5:] {
+	for i, m := range known[n/5:] {
 		x := quantile((float64(n/5+i) + 0.5) / of)
 		sumX, sumY, sumXX, sumXY, count = sumX+x, sumY+m.Similarity, sumXX+x*x, sumXY+x*m.Similarity, count+1
 	}
@@ -150,9 +174,9 @@ func (f Found) fit(of float64) scale {
 	s.mean = (sumY - s.deviation*sumX) / count
 
 	// The others are the lower part of the distribution, with this mean.
-	known := float64(n) / of
-	x := quantile(known)
-	s.rest = min(s.score(f.all[n-1].Similarity), -math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)/(1-known))
+	share := float64(n) / of
+	x := quantile(share)
+	s.rest = min(s.score(known[n-1].Similarity), -math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)/(1-share))
 	return s
 }
 

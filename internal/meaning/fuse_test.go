@@ -1,6 +1,7 @@
 package meaning
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -24,7 +25,7 @@ func found(similarities []float64) Found {
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Similarity > all[j].Similarity })
 	all = all[:min(len(all), sample)]
-	return Found{Matches: all[:min(len(all), 50)], all: all, of: len(similarities)}
+	return Found{Matches: all[:min(len(all), 50)], all: all, top: len(all), of: len(similarities)}
 }
 
 // byWords returns matches of these records, from the score 10 down to 5.
@@ -129,6 +130,38 @@ func TestScale(t *testing.T) {
 	few := Found{all: []vector.Match{{ID: "a", Similarity: 1}}, of: 4}.scale() // 1 and three times 0
 	assert.InDelta(t, math.Sqrt(3), few.score(1), 1e-9)
 	assert.InDelta(t, -1/math.Sqrt(3), few.rest, 1e-9)
+}
+
+// What was found in several scopes is as what one scope would have found. Where one scope's
+// least known record is above another's, the mean and the deviation come from what lies above that.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, sizes := range [][]int{{5, 3}, {400, 2}, {3, 400}, {1000, 1000}, {2000, 100, 0}, {300, 30, 7}} {
+		all := normal(r, 0, 0, 0)
+		var parts []Found
+		for _, n := range sizes {
+			part := normal(r, n, 0.5, 0.1)
+			of := found(part)
+			for i := range of.all { // Matches are the same
+				of.all[i].ID = fmt.Sprint(len(all), of.all[i].ID)
+			}
+			parts, all = append(parts, of), append(all, part...)
+		}
+		whole, joined := found(all), Join(parts...)
+		assert.Equal(t, len(all), joined.of)
+		require.LessOrEqual(t, joined.top, len(joined.all))
+		for i := range whole.all {
+			require.Equal(t, whole.all[i].Similarity, joined.all[i].Similarity, "%v %d", sizes, i)
+		}
+		assert.GreaterOrEqual(t, joined.top, len(whole.all))
+		want, got := whole.scale(), joined.scale()
+		assert.InDelta(t, want.mean, got.mean, 0.03, "%v", sizes)
+		assert.InDelta(t, want.deviation, got.deviation, 0.02, "%v", sizes)
+		assert.True(t, slices.IsSortedFunc(joined.Matches, func(a, b vector.Match) int { return cmp.Compare(b.Similarity, a.Similarity) }))
+	}
+	one := found(normal(r, 400, 0.5, 0.1))
+	assert.Equal(t, one, Join(one))
 }
 
 // If one side finds nothing, the other's scores stand.

@@ -50,7 +50,7 @@ func (k *Keeper) Search(ctx context.Context, query string, candidates int, v fun
 		defer func() { <-k.limits.asking }()
 		return k.ask(ctx, max(candidates, sample), candidates, v, keep)
 	})
-	f = Found{Matches: all[:min(candidates, len(all))], all: all, of: min(of, p.Done), least: k.Least}
+	f = Found{Matches: all[:min(candidates, len(all))], all: all, top: len(all), of: min(of, p.Done), least: k.Least}
 	for len(f.Matches) > 0 && f.Matches[len(f.Matches)-1].Similarity < k.Least {
 		f.Matches = f.Matches[:len(f.Matches)-1]
 	}
