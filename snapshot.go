@@ -158,6 +158,8 @@ func (s *snapshotOf) serversOf(m *Manager, figures map[string]snapshot.Figures) 
 			}
 			if is.Err != nil {
 				st.Err = s.Text(is.Err.Error()).String()
+				st.Cause = causeOf(is.Err)
+				st.Cause.What = s.Text(st.Cause.What).String()
 			}
 		}
 		st.Figures = figures[src.name]
