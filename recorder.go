@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func (r *recorder) record(e Event) {
 	if e.Err != nil {
 		kept.Err = strings.TrimPrefix(e.Err.Error(), "mcphybrid: ")
 	}
-	if e.Kind == EventServer && e.State != StateReady {
+	if e.Kind == EventServer && e.State != StateReady || errors.Is(e.Err, ErrServerDown) {
 		kept.Cause = causeOf(e.Err)
 	}
 	hideIn(&kept, text.Line) // so that it takes little

@@ -347,7 +347,7 @@ func (s *snapshotOf) Explain(query, name string) search.Explanation {
 }
 
 func (s *snapshotOf) Search(ctx context.Context, q snapshot.Query) snapshot.Search {
-	opts := SearchOptions{Limit: q.Limit, Servers: q.Servers, ServerLimit: q.ServerLimit, DeferredOnly: true} // as the model's
+	opts := SearchOptions{Limit: q.Limit, Servers: q.Servers, ServerLimit: q.ServerLimit, DeferredOnly: !q.All} // as the model's
 	if q.ByWords {
 		opts.By = ByWords
 	}

@@ -114,8 +114,8 @@ type Server struct {
 // A Cause is why a server is not ready, in words for people.
 type Cause struct {
 	// Kind is "program", "folder" or "package" if it can't be started, since its program,
-	// its folder, or what a launcher such as npx should get is not there; "exit" if its
-	// program ended; "token" if the token in its configuration was refused, "login" if a person
+	// its folder, or what a launcher such as npx should get is not there; "registry" if the
+	// launcher can't ask for it; "exit" if its program ended; "token" if the token in its configuration was refused, "login" if a person
 	// has to log in; "status" if its address answers with an error status, "address" if
 	// nobody answers there, "foreign" if that is no MCP server; "timeout" if it does not
 	// answer in time; or "".
@@ -258,7 +258,7 @@ type Event struct {
 	// to At. It is 0 for what happened once.
 	Times int
 	First time.Time
-	Cause Cause // of Err, if a server is not ready
+	Cause Cause // of Err, if that is a server that is not ready
 
 	ToolError string // the beginning of what the called tool answered, if that is an error
 	Loss      Loss   // what a request lost of the provider's cache
@@ -280,6 +280,7 @@ type Query struct {
 	Servers     []string // names or patterns of servers; if empty, all
 	ServerLimit int      // the largest number of hits from one server; if zero, that of the Manager; if negative, none
 	ByWords     bool     // by words alone, not by meaning too
+	All         bool     // also tools that the model has without a search
 }
 
 // A Search is the result of a search.

@@ -24,16 +24,17 @@ type Cause struct {
 
 // The kinds of causes.
 const (
-	Program = "program" // its program can't be started
-	Folder  = "folder"  // the folder to start it in is not there
-	Package = "package" // the launcher, such as npx, can't get it
-	Token   = "token"   // the token in its configuration was refused
-	Login   = "login"   // a person has to log in
-	Status  = "status"  // its address answers with an error status
-	Timeout = "timeout" // it does not answer in time
-	Address = "address" // nobody answers at its address
-	Foreign = "foreign" // what answers is no MCP server
-	Exit    = "exit"    // its program ended
+	Program  = "program"  // its program can't be started
+	Folder   = "folder"   // the folder to start it in is not there
+	Package  = "package"  // the launcher, such as npx, does not get it: its name, its version
+	Registry = "registry" // the launcher does not reach the registry
+	Token    = "token"    // the token in its configuration was refused
+	Login    = "login"    // a person has to log in
+	Status   = "status"   // its address answers with an error status
+	Timeout  = "timeout"  // it does not answer in time
+	Address  = "address"  // nobody answers at its address
+	Foreign  = "foreign"  // what answers is no MCP server
+	Exit     = "exit"     // its program ended
 )
 
 // MaxWhat is how long What may be, in characters.
@@ -121,7 +122,9 @@ func exited(said string) (status, words string, ok bool) {
 // ofExit returns why a program ended.
 func ofExit(status, words string) Cause {
 	for _, find := range []func(string) string{npm, uv, docker} {
-		if what := find(words); what != "" {
+		if what := find(words); strings.Contains(what, unreached) {
+			return Cause{Registry, what}
+		} else if what != "" {
 			return Cause{Package, what}
 		}
 	}
@@ -136,8 +139,8 @@ var (
 	npmPackage = regexp.MustCompile(`'((?:@[\w.~-]+/)?[\w.~-]+)@[^']*' (?:could not be found|is not in)|No matching version found for (\S+?)\.? `)
 	npmCodes   = map[string]string{
 		"E404": "package not found (404)", "ETARGET": "the package has no such version", "E401": "the registry wants a login (401)", "E403": "the registry refuses the package (403)",
-		"ECONNREFUSED": "the registry can't be reached (ECONNREFUSED)", "ENOTFOUND": "the registry can't be reached (ENOTFOUND)", "EAI_AGAIN": "the registry can't be reached (EAI_AGAIN)",
-		"ETIMEDOUT": "the registry can't be reached (ETIMEDOUT)", "ECONNRESET": "the registry can't be reached (ECONNRESET)", "ENOSPC": "the disk is full", "EACCES": "no permission to write to its folder",
+		"ECONNREFUSED": unreached + " (ECONNREFUSED)", "ENOTFOUND": unreached + " (ENOTFOUND)", "EAI_AGAIN": unreached + " (EAI_AGAIN)",
+		"ETIMEDOUT": unreached + " (ETIMEDOUT)", "ECONNRESET": unreached + " (ECONNRESET)", "ENOSPC": "the disk is full", "EACCES": "no permission to write to its folder",
 	}
 )
 
@@ -155,6 +158,9 @@ func npm(words string) string {
 	}
 	return "npm: " + what
 }
+
+// unreached ends what npm says of a registry that can't be reached.
+const unreached = "the registry can't be reached"
 
 var (
 	uvMissing     = regexp.MustCompile(`Because (\S+) was not found in the package registry`)

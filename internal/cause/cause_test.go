@@ -35,7 +35,7 @@ func TestOf(t *testing.T) {
 			Cause{Package, "npm: package not found (404): @x/server-calender"}},
 		{ended("npm ERR! code E404 npm ERR! 404 Not Found - GET https://registry.npmjs.org/nope npm ERR! 404  'nope@*' is not in this registry."), Cause{Package, "npm: package not found (404): nope"}},
 		{ended("npm error code ETARGET npm error notarget No matching version found for @x/server-memory@99.0.0. npm error notarget In most cases"), Cause{Package, "npm: the package has no such version: @x/server-memory@99.0.0"}},
-		{ended("npm error code ECONNREFUSED npm error syscall connect"), Cause{Package, "npm: the registry can't be reached (ECONNREFUSED)"}},
+		{ended("npm error code ECONNREFUSED npm error syscall connect"), Cause{Registry, "npm: the registry can't be reached (ECONNREFUSED)"}},
 		{ended("npm error code EOTHER npm error what"), Cause{Package, "npm: it failed (EOTHER)"}},
 		{ended("× No solution found when resolving tool dependencies: ╰─▶ Because mcp-nope was not found in the package registry and you require mcp-nope, we can conclude that your requirements are unsatisfiable."), Cause{Package, "uv: package not found: mcp-nope"}},
 		{ended("╰─▶ Because there is no version of mcp-time==99 and you require mcp-time==99"), Cause{Package, "uv: the package has no such version: mcp-time==99"}},
