@@ -77,6 +77,11 @@ func (e *AuthorizationError) Error() string {
 // Unwrap returns [ErrAuthorizationRequired].
 func (e *AuthorizationError) Unwrap() error { return ErrAuthorizationRequired }
 
+// A refusedToken is an [AuthorizationError] of a server whose configuration has a token.
+type refusedToken struct{ *AuthorizationError }
+
+func (e refusedToken) Unwrap() error { return e.AuthorizationError }
+
 // The reasons why a Manager refuses a change.
 var (
 	// ErrClosed means that the Manager, the User or the session was closed.

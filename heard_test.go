@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -214,5 +215,56 @@ func TestDeadServersAreLoggedSeldom(t *testing.T) {
 		assert.LessOrEqual(t, strings.Count(lines, "\n"), 20, lines)
 		assert.Equal(t, 3, strings.Count(lines, `msg="mcphybrid: a server is down" server=dead0`), lines)
 		assert.Contains(t, lines, "failures=16")
+	})
+}
+
+// The alarm of docs/operating.md fires once for a server that stays down, however often it is
+// tried, and not for one that is back within minutes.
+func TestAlarmOnAServerThatStaysDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		failing := func(name string, until time.Duration) ServerConfig {
+			hooks := &mcpserver.Hooks{}
+			hooks.AddBeforeAny(func(context.Context, any, mcp.MCPMethod, any) {
+				if time.Since(begun) < until {
+					panic("no disk")
+				}
+			})
+			return ServerConfig{Name: name, InProcess: mcpserver.NewMCPServer(name, "1", mcpserver.WithHooks(hooks))}
+		}
+		m := NewManager(&Options{Servers: []ServerConfig{failing("dead", time.Hour), failing("slow", 2*time.Minute), failing("well", 0)}})
+		defer m.Close()
+		m.Watch()
+		assert.Error(t, m.Start(t.Context()))
+		alarms := make(map[string][]time.Duration) // when each began
+		rings := make(map[string]bool)
+		for range 30 * 60 / 15 {
+			time.Sleep(15 * time.Second)
+			for _, st := range m.Servers() {
+				away := st.State == StateDown || st.State == StateUnauthorized || st.State == StateConnecting
+				now := away && time.Since(st.Since) > 5*time.Minute
+				if now && !rings[st.Name] {
+					alarms[st.Name] = append(alarms[st.Name], time.Since(begun))
+				}
+				rings[st.Name] = now
+			}
+		}
+		assert.Equal(t, map[string][]time.Duration{"dead": {5*time.Minute + 15*time.Second}}, alarms)
+		assert.True(t, rings["dead"], "it rings until somebody comes")
+
+		// To people, its attempts are one event.
+		snap, err := m.Snapshot(0)
+		require.NoError(t, err)
+		var down []snapshot.Event
+		for _, e := range snap.Events() {
+			if e.Server == "dead" && e.State == string(StateDown) {
+				down = append(down, e)
+			}
+		}
+		require.Len(t, down, 1)
+		assert.Greater(t, down[0].Times, 25)
+		assert.Equal(t, begun, down[0].First)
+		assert.Contains(t, down[0].Cause.What, "no disk")
+		assert.LessOrEqual(t, len(snap.Events()), 7)
 	})
 }

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -52,8 +53,35 @@ func (r *recorder) record(e Event) {
 	if e.Err != nil {
 		kept.Err = strings.TrimPrefix(e.Err.Error(), "mcphybrid: ")
 	}
+	if e.Kind == EventServer && e.State != StateReady || errors.Is(e.Err, ErrServerDown) {
+		kept.Cause = causeOf(e.Err)
+	}
 	hideIn(&kept, text.Line) // so that it takes little
-	to.Add(kept)
+	if e.Kind != EventServer {
+		to.Add(kept)
+		return
+	}
+	to.Merge(kept, func(old snapshot.Event) bool {
+		return old.Kind == kept.Kind && old.Server == kept.Server && old.User == kept.User
+	}, func(old snapshot.Event) (snapshot.Event, bool) { return triedAgain(old, kept) })
+}
+
+// triedAgain returns one event for what a server entered last and now, if both say that it is
+// away. An attempt itself says nothing new: what comes of it follows.
+func triedAgain(old, now snapshot.Event) (both snapshot.Event, ok bool) {
+	switch {
+	case old.State != string(StateDown) && old.State != string(StateUnauthorized):
+		return now, false
+	case now.State == string(StateConnecting):
+		return old, true
+	case now.State != old.State || now.Cause != old.Cause:
+		return now, false
+	}
+	now.Times, now.First = max(old.Times, 1)+1, old.First
+	if old.Times == 0 {
+		now.First = old.At
+	}
+	return now, true
 }
 
 // lossFor returns l as a snapshot has it.
@@ -78,7 +106,7 @@ func (r *recorder) hide(secrets []string, concerns func(snapshot.Event) bool) {
 
 // hideIn replaces the texts of e by what line makes of them.
 func hideIn(e *snapshot.Event, line func(string, int) string) {
-	for _, of := range []*string{&e.Label, &e.User, &e.Server, &e.Query, &e.Err, &e.ToolError, &e.Loss.Miss} {
+	for _, of := range []*string{&e.Label, &e.User, &e.Server, &e.Query, &e.Err, &e.ToolError, &e.Loss.Miss, &e.Cause.What} {
 		*of = strings.Clone(line(*of, text.MaxError))
 	}
 	for i, name := range e.Tools {

@@ -158,6 +158,8 @@ func (s *snapshotOf) serversOf(m *Manager, figures map[string]snapshot.Figures) 
 			}
 			if is.Err != nil {
 				st.Err = s.Text(is.Err.Error()).String()
+				st.Cause = causeOf(is.Err)
+				st.Cause.What = s.Text(st.Cause.What).String()
 			}
 		}
 		st.Figures = figures[src.name]
@@ -345,7 +347,7 @@ func (s *snapshotOf) Explain(query, name string) search.Explanation {
 }
 
 func (s *snapshotOf) Search(ctx context.Context, q snapshot.Query) snapshot.Search {
-	opts := SearchOptions{Limit: q.Limit, Servers: q.Servers, ServerLimit: q.ServerLimit, DeferredOnly: true} // as the model's
+	opts := SearchOptions{Limit: q.Limit, Servers: q.Servers, ServerLimit: q.ServerLimit, DeferredOnly: !q.All} // as the model's
 	if q.ByWords {
 		opts.By = ByWords
 	}

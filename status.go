@@ -1,6 +1,12 @@
 package mcphybrid
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/cause"
+	"github.com/mcphybrid/mcphybrid/snapshot"
+)
 
 // A State is the state of a server.
 type State string
@@ -52,4 +58,15 @@ type ServerStatus struct {
 	// Usage counts the calls of its tools in all sessions, including those of users. It is
 	// zero in errors and events.
 	Usage Usage
+}
+
+// causeOf returns why a server that failed with err is not ready.
+func causeOf(err error) snapshot.Cause {
+	switch {
+	case errors.As(err, new(refusedToken)):
+		return snapshot.Cause{Kind: cause.Token, What: "the token in its header was refused"}
+	case errors.As(err, new(*AuthorizationError)):
+		return snapshot.Cause{Kind: cause.Login, What: "it wants a login"}
+	}
+	return snapshot.Cause(cause.Of(err))
 }

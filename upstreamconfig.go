@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/url"
+	"regexp"
 
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -16,11 +17,27 @@ func (m *Manager) upstreamConfig(src *source) upstream.Config {
 	if u, err := url.Parse(cfg.URL); err == nil && cfg.URL != "" {
 		src.account = m.account(cfg)
 		to.Account, to.Unauthorized = src.account, func(scopes []string) error {
-			return &AuthorizationError{cfg.Name, u.Scheme + "://" + u.Host, scopes}
+			err := &AuthorizationError{cfg.Name, u.Scheme + "://" + u.Host, scopes}
+			if hasToken(cfg) {
+				return refusedToken{err}
+			}
+			return err
 		}
 	}
 	return to
 }
+
+// hasToken reports whether a configuration has headers of its own that say who calls.
+func hasToken(cfg *ServerConfig) bool {
+	for name := range cfg.Headers {
+		if secretHeader.MatchString(name) {
+			return true
+		}
+	}
+	return cfg.HeadersHelper != "" || cfg.HeaderFunc != nil
+}
+
+var secretHeader = regexp.MustCompile(`(?i)auth|token|key|secret|cookie`)
 
 // account returns the account of the Manager's user at a server.
 func (m *Manager) account(cfg *ServerConfig) *login.Account {

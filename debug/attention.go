@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
@@ -15,12 +16,16 @@ type matter struct {
 	What   string // what is the matter, in a few words
 	Class  string // of the style: "bad" or "warn"
 	Why    string // or ""
+	Do     string // what an operator can do, or ""
+	Said   string // all that is known of it, if Why is only its cause; or ""
 	Since  time.Time
+	Known  time.Time // since when the former definition of a changed tool is known, or zero
+	Tried  int       // how often in a row it was tried in vain
 	Next   time.Time // when something is tried again; zero if nothing is
 	Server string    // name of the server whose tools the page shows, or ""
 	Tool   string    // registered name of the tool to look at, or ""
 	Button *deed     // what mends it, or nil
-	Call   string    // the same as a call in the host's program, or ""
+	Call   string    // the same as a call in the host's program, or "" for an operator
 	rank   int
 }
 
@@ -35,15 +40,15 @@ const (
 )
 
 // matters returns what needs attention, the worst first. Those of equal rank are in
-// registration order.
-func matters(snap snapshot.Manager, servers []snapshot.Server) (list []matter) {
+// registration order. With a Guide they are for an operator.
+func matters(snap snapshot.Manager, g *Guide, servers []snapshot.Server) (list []matter) {
 	for _, s := range servers {
-		if m, ok := serverMatter(s); ok {
+		if m, ok := serverMatter(s, g); ok {
 			list = append(list, m)
 		}
 	}
 	for _, c := range snap.Changes() {
-		list = append(list, changeMatter(snap, c))
+		list = append(list, changeMatter(snap, g, c))
 	}
 	for _, problem := range snap.Problems() {
 		list = append(list, matter{What: problem.String(), Class: "warn", rank: rankProblem})
@@ -58,9 +63,9 @@ func owns(snap snapshot.Manager, user snapshot.Text) bool {
 	return user.String() == snap.User().String()
 }
 
-func serverMatter(s snapshot.Server) (m matter, ok bool) {
-	m = matter{Class: "bad", Since: s.Since, Next: s.Retry, Server: s.Name}
-	deed, call, state := deed{Do: "restart", Server: s.Name, Label: "Restart"}, "Restart", s.State
+func serverMatter(s snapshot.Server, g *Guide) (m matter, ok bool) {
+	m = matter{Class: "bad", Since: s.Since, Next: s.Retry, Server: s.Name, Tried: s.Failures}
+	button, call, is := deed{Do: "restart", Server: s.Name, Label: "Restart"}, "Restart", "is "+s.State
 	switch mcphybrid.State(s.State) {
 	case mcphybrid.StateDown:
 		m.rank = rankDown
@@ -68,34 +73,51 @@ func serverMatter(s snapshot.Server) (m matter, ok bool) {
 		if s.Failures == 0 {
 			return m, false
 		}
-		m.rank, state = rankDown, "down, and is being tried again"
+		m.rank, is = rankDown, "is down, and is being tried again"
 	case mcphybrid.StateUnauthorized:
-		m.rank, deed.Do, deed.Label, call, state = rankUnauthorized, "login", "Log in", "Login", "waiting for a login"
+		if m.rank = rankUnauthorized; s.Cause.Kind == cause.Token {
+			is = "refuses its token"
+		} else {
+			button.Do, button.Label, call, is = "login", "Log in", "Login", "is waiting for a login"
+		}
 	case mcphybrid.StateDegraded:
 		m.rank, m.Class = rankDegraded, "warn"
 	default:
 		return m, false
 	}
 	owner := "mgr"
-	m.What = fmt.Sprintf("Server %s is %s", s.Name, state)
+	m.What = fmt.Sprintf("Server %s %s", s.Name, is)
 	if id := s.User.Line(maxName); id != "" {
-		m.What, m.Server, owner = fmt.Sprintf("Server %s of user %s is %s", s.Name, id, state), "", "user"
+		m.What, m.Server, owner = fmt.Sprintf("Server %s of user %s %s", s.Name, id, is), "", "user"
 	} else if !s.Hidden {
-		m.Button = &deed
+		m.Button = &button
 	} else {
 		m.Server = ""
 	}
-	m.Call = fmt.Sprintf("%s.%s(ctx, %q)", owner, call, s.Name)
-	m.Why = s.Err
+	m.Why = cmp.Or(s.Cause.What, s.Err)
+	if s.Err != "" && m.Why != s.Err {
+		m.Said = s.Err
+	}
+	switch {
+	case g == nil || m.Button == nil: // no button mends it
+		m.Call = fmt.Sprintf("%s.%s(ctx, %q)", owner, call, s.Name)
+	case m.rank == rankDegraded:
+		m.Do = "Its tools stay. If it does not recover by itself, restart it."
+	default:
+		m.Do = g.advice(s)
+	}
 	return m, true
 }
 
-func changeMatter(snap snapshot.Manager, c snapshot.Change) matter {
+func changeMatter(snap snapshot.Manager, g *Guide, c snapshot.Change) matter {
 	owner, server := "mgr", c.Server
 	if !owns(snap, c.User) {
 		owner, server = "user", c.Server+" of user "+c.User.Line(maxName)
 	}
-	m := matter{Class: "warn", rank: rankChanged, Call: fmt.Sprintf("%s.Accept(%q, %q, %q)", owner, c.Server, c.Tool, c.Is)}
+	m := matter{Class: "warn", rank: rankChanged}
+	if g == nil || owner == "user" {
+		m.Call = fmt.Sprintf("%s.Accept(%q, %q, %q)", owner, c.Server, c.Tool, c.Is)
+	}
 	switch {
 	case c.Added:
 		m.What = fmt.Sprintf("New %s %s of server %s", c.Kind, c.Tool, server)
@@ -103,7 +125,7 @@ func changeMatter(snap snapshot.Manager, c snapshot.Change) matter {
 		m.What = fmt.Sprintf("Server %s has more %ss than are remembered: %s", server, c.Kind, c.Tool)
 	default:
 		m.What = fmt.Sprintf("Changed %s %s of server %s", c.Kind, c.Tool, server)
-		m.Why = "Its definition differs from the one known since " + c.Since.UTC().Format(time.DateTime) + " UTC. "
+		m.Known = c.Since
 	}
 	if c.Quarantined {
 		m.Class, m.rank = "bad", rankHeld
@@ -113,6 +135,13 @@ func changeMatter(snap snapshot.Manager, c snapshot.Change) matter {
 	}
 	if c.Kind == "tool" {
 		m.Tool = c.Name // its page has the button, below what there is to look at
+	}
+	switch {
+	case m.Call != "":
+	case m.Tool != "":
+		m.Do = "Read its definition, and accept it there if it is fine."
+	case g.Approve != "":
+		m.Do = "Read it, and accept it if it is fine: " + g.Approve
 	}
 	return m
 }

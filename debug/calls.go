@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -14,9 +15,19 @@ const maxEventTools = 4
 type callRow struct {
 	snapshot.Event
 	Failure string // why it failed, or ""
+	Said    string // all that is known of it, if Failure is only its cause; or ""
 	Note    string // what is to be said of it otherwise, or ""
 	Links   []toolLink
 	Linked  bool // there is a page of its session
+}
+
+// Key tells the row from others, also when the page is made again.
+func (r callRow) Key() string {
+	at := r.At
+	if r.Times > 0 {
+		at = r.First
+	}
+	return strconv.FormatInt(at.UnixNano(), 36)
 }
 
 type toolLink struct{ Name, Link string }
@@ -35,6 +46,15 @@ func newCalls(snap snapshot.Manager, r request) (*callsPage, pager) {
 		row := callRow{Event: e, Failure: e.ToolError}
 		if e.Err != "" {
 			row.Failure = e.Err
+		}
+		if e.Cause.What != "" {
+			row.Failure, row.Said = e.Cause.What, e.Err
+			if e.Kind != string(mcphybrid.EventServer) {
+				row.Failure = "the server is down: " + row.Failure
+			}
+		}
+		if row.Failure == row.Said {
+			row.Said = ""
 		}
 		if e.Kind == string(mcphybrid.EventCacheLost) {
 			row.Note = lossText(e.Loss)

@@ -1,7 +1,10 @@
 package debug
 
 import (
+	"fmt"
+	"html/template"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -39,4 +42,27 @@ func short(d time.Duration) string {
 		return unit(d.Hours(), "h")
 	}
 	return unit(d.Hours()/24, "days")
+}
+
+// name returns a name that may be broken behind its separators, and within its words only if
+// one of them is longer than a line.
+func name(text string) template.HTML {
+	var b strings.Builder
+	for i, r := range text {
+		b.WriteString(template.HTMLEscapeString(string(r)))
+		if strings.ContainsRune("_-/.:@", r) && i+1 < len(text) && !strings.ContainsRune("_-/.:@", rune(text[i+1])) {
+			b.WriteString("<wbr>")
+		}
+	}
+	return template.HTML(b.String())
+}
+
+// date returns a time with its day, and clock one without. A browser shows them in its own
+// time zone.
+func date(t time.Time) template.HTML  { return moment(t, "date", time.DateTime) }
+func clock(t time.Time) template.HTML { return moment(t, "clock", time.TimeOnly) }
+
+func moment(t time.Time, as, layout string) template.HTML {
+	t = t.UTC()
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" data-as="%s">%s UTC</time>`, t.Format(time.RFC3339), as, t.Format(layout)))
 }

@@ -42,7 +42,7 @@ type Source interface {
 // Handler returns a handler for pages that show mgr. All pages have one path and
 // differ in the query only, so a host may mount the handler anywhere. It answers GET
 // and HEAD and changes nothing: where something needs attention, the page says which
-// call mends it. With [mcphybrid.Options.Semantic], a search calls the embedder.
+// call of the host's program mends it. With [mcphybrid.Options.Semantic], a search calls the embedder.
 //
 // Up to 32 open pages are kept up to date. Each is a request that lasts until the page is
 // closed or the Manager is: end such requests by their contexts before you shut a server
@@ -66,11 +66,10 @@ const AnyHost = "*"
 // a changed tool. Whoever can reach these pages may press them. A button is a POST, which
 // is refused if it comes from another site: see [http.CrossOriginProtection]. A login
 // needs [mcphybrid.Options.OpenURL].
-func Operator(mgr Operated, names ...string) http.Handler {
-	h := newHandler(mgr, names)
-	h.operator = newOperator(mgr)
-	return h
-}
+//
+// A button that takes longer than three seconds goes on when its page is answered; the pages
+// show what came of it for ten minutes. [Guide.Operator] tells people and the host more.
+func Operator(mgr Operated, names ...string) http.Handler { return Guide{}.Operator(mgr, names...) }
 
 func newHandler(mgr Source, names []string) handler {
 	mgr.Watch()
@@ -102,7 +101,7 @@ var (
 	pageTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 		"style":  func() template.HTML { return template.HTML("<style>" + pageCSS + "</style>") },
 		"script": func() template.HTML { return template.HTML("<script>" + pageJS + "</script>") },
-		"count":  count, "short": short, "ago": ago,
+		"count":  count, "short": short, "ago": ago, "name": name, "date": date, "clock": clock,
 	}).Parse(pageHTML))
 
 	headers = map[string]string{
@@ -110,7 +109,7 @@ var (
 			"'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 		"X-Content-Type-Options":       "nosniff",
 		"X-Frame-Options":              "DENY",
-		"Referrer-Policy":              "no-referrer",
+		"Referrer-Policy":              "same-origin", // browsers give no Origin to a site that wants no referrer,
 		"Cross-Origin-Opener-Policy":   "same-origin",
 		"Cross-Origin-Resource-Policy": "same-origin",
 		"Cache-Control":                "no-store",

@@ -45,7 +45,7 @@ func (h handler) live(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		now := bytes.ReplaceAll(body, []byte(p.Now()), nil)
+		now := bytes.ReplaceAll(body, []byte(string(p.Now())), nil)
 		var event bytes.Buffer
 		switch {
 		case !bytes.Equal(was, now):

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -52,10 +54,18 @@ func serveChild(mode string) {
 		_ = mcpserver.ServeStdio(s)
 	case "raw": // answers tools/list with LIST
 		serveRaw(os.Getenv("LIST"))
+	case "npm", "unset": // dies like npx, or for want of a variable
+		fmt.Fprintln(os.Stderr, lastWords[mode])
+		os.Exit(3)
 	case "confess": // writes everything that it knows and ends
 		fmt.Fprint(os.Stderr, strings.Repeat(fmt.Sprintf("%q\n%s\n%q\n", os.Args, os.Args, os.Environ()), 3))
 		os.Exit(3)
 	}
+}
+
+var lastWords = map[string]string{
+	"npm":   "npm error code E404\nnpm error 404 Not Found - GET https://registry.example/@x%2fcalender\nnpm error 404 The requested resource '@x/calender@*' could not be found or you do not have permission to access it.",
+	"unset": "Listening\nError: JIRA_TOKEN is not set.",
 }
 
 func serveRaw(list string) {
@@ -97,6 +107,17 @@ func echoTool(name, description string) mcpserver.ServerTool {
 			return mcp.NewToolResultText(fmt.Sprintf("%s %s", name, r.Params.RawArguments)), nil
 		},
 	}
+}
+
+// startRefusing returns the address of a server that refuses every token.
+func startRefusing(t *testing.T) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
 }
 
 // inProcess returns a real MCP server in this process, of n tools named

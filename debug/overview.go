@@ -23,6 +23,7 @@ type overviewPage struct {
 	Held     int  // tools in quarantine
 	Reads    bool // a server has resources, templates or prompts
 	Plot     *plot
+	Empty    string // what to do if there are no servers, or ""
 }
 
 // More returns how many matters are not on the overview.
@@ -41,7 +42,11 @@ type serverRow struct {
 	snapshot.Server
 	Link string        // name for a link, "" if it can't be in one
 	Mean time.Duration // mean duration of its calls
-	Mend *deed         // or nil
+}
+
+// Bare reports whether all figures of the server are 0.
+func (r serverRow) Bare() bool {
+	return r.Figures.Tools+r.Figures.Usage.Calls+r.Resources+r.Templates+r.Prompts == 0
 }
 
 // split separates the servers of users from the others.
@@ -62,17 +67,14 @@ func serverRows(servers []snapshot.Server) (rows []serverRow) {
 		if s.Hidden || s.User.Line(1) != "" {
 			row.Link = ""
 		}
-		if m, ok := serverMatter(s); ok {
-			row.Mend = m.Button
-		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-func newOverview(snap snapshot.Manager, page int) (*overviewPage, pager) {
+func newOverview(snap snapshot.Manager, g *Guide, page int) (*overviewPage, pager) {
 	servers := snap.Servers()
-	all := matters(snap, servers)
+	all := matters(snap, g, servers)
 	system, users := split(servers)
 	o := &overviewPage{
 		Matters: all[:min(len(all), maxMatters)], Amount: len(all), Users: len(users), Stats: snap.Session().Stats, Plot: newPlot(snap.Samples()),
@@ -91,10 +93,13 @@ func newOverview(snap snapshot.Manager, page int) (*overviewPage, pager) {
 		if s.State == string(mcphybrid.StateReady) {
 			o.Ready++
 		}
-		if _, ok := serverMatter(s); ok {
+		if _, ok := serverMatter(s, g); ok {
 			o.Down++
 		}
 		o.Reads = o.Reads || s.Resources+s.Templates+s.Prompts > 0
+	}
+	if len(servers) == 0 && g != nil {
+		o.Empty = g.empty()
 	}
 	system, pages := rowsOf(system, page)
 	o.Servers = serverRows(system)

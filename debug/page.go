@@ -3,6 +3,7 @@ package debug
 import (
 	"bytes"
 	"context"
+	"html/template"
 	"slices"
 	"time"
 )
@@ -25,6 +26,7 @@ type page struct {
 	Pages    pager
 	Done     []outcomeRow // what buttons did last
 	Buttons  bool
+	Guide    *Guide // of operators, or nil
 	Overview *overviewPage
 	Matters  []matter // of the view attention
 	Calls    *callsPage
@@ -38,13 +40,16 @@ type page struct {
 	Error    string // why there is no page
 }
 
+// Program returns how people call the program.
+func (p *page) Program() string { return p.Guide.program() }
+
 // Views returns the views that every page has a link to.
 func (*page) Views() []string {
 	return []string{"overview", "attention", "calls", "tools", "search", "why", "sessions", "users"}
 }
 
 // Now returns when the page was made, as it says.
-func (p *page) Now() string { return p.At.UTC().Format("2006-01-02 15:04:05") }
+func (p *page) Now() template.HTML { return date(p.At) }
 
 // A with is a part of the page for a template of its own.
 type with struct {
@@ -85,15 +90,19 @@ func (h handler) page(ctx context.Context, r request) (*page, error) {
 		return nil, err
 	}
 	p := &page{Request: r, At: time.Now(), Closed: snap.Closed(), Buttons: h.operator != nil, Done: h.operator.outcomes(snap)}
-	p.Request.Deed = deed{}
+	var g *Guide
+	if h.operator != nil {
+		g = &h.operator.guide
+	}
+	p.Guide, p.Request.Deed = g, deed{}
 	p.Request.Query, p.Request.Server, p.Request.Name = snap.Text(r.Query).Line(maxQueryText), snap.Text(r.Server).Line(maxName), snap.Text(r.Name).Line(maxName)
 	switch r.View {
 	case "overview":
-		p.Overview, p.Pages = newOverview(snap, r.Page)
+		p.Overview, p.Pages = newOverview(snap, g, r.Page)
 	case "tools":
 		p.Tools, p.Pages = newTools(snap, r)
 	case "tool":
-		p.Tool, err = newTool(snap, r.Name)
+		p.Tool, err = newTool(snap, g, r.Name)
 	case "search":
 		p.Search = newSearch(ctx, snap, r)
 	case "sessions":
@@ -101,7 +110,7 @@ func (h handler) page(ctx context.Context, r request) (*page, error) {
 	case "session":
 		p.Session = newSession(snap)
 	case "attention":
-		p.Matters, p.Pages = rowsOf(matters(snap, snap.Servers()), r.Page)
+		p.Matters, p.Pages = rowsOf(matters(snap, g, snap.Servers()), r.Page)
 	case "calls":
 		p.Calls, p.Pages = newCalls(snap, r)
 	case "why":

@@ -45,7 +45,7 @@ func TestPageAttention(t *testing.T) {
 	defer mgr.Close()
 	require.Error(t, mgr.Start(t.Context()))
 	text := pageText(t, debug.Handler(mgr), "")
-	assert.Regexp(t, `Needs attention Server one is down since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, \S+\s\S+ ago exec: "no-such-program": .*mgr.Restart\(ctx, "one"\) Server two is down since .*mistyped.* need attention 3 servers ready 1 of 3`, text)
+	assert.Regexp(t, `Needs attention Server one is down since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC , \S+\s\S+ ago program not found: no-such-program .*mgr.Restart\(ctx, "one"\) All it said exec: .* Server two is down since .*mistyped.* need attention 3 servers ready 1 of 3`, text)
 	assert.NotContains(t, text, "Nothing.")
 	assert.NotContains(t, ask(debug.Handler(mgr), "").Body.String(), "<button", "these pages only show")
 	u, err := mgr.NewUser("ann", &mcphybrid.UserOptions{Servers: []mcphybrid.ServerConfig{{Name: "hers", Command: "no-such-program"}}})
@@ -225,7 +225,7 @@ func TestPageWhyNot(t *testing.T) {
 		{"mcp_crm__update_record_05", "", "1", `hidden The session can neither find nor call it: an access list does not permit it: it denies "crm/*_05".`},
 		{"mcp_git__log", "", "", `hidden The session can neither find nor call it: rule "no logs" excludes it.`},
 		{"mcp_crm__update_record_05", "", "2", `rules include only other tools: "only zebras".`},
-		{"push", "", "", `quarantined It is held back until somebody accepts it: its definition has changed since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`},
+		{"push", "", "", `quarantined It is held back until somebody accepts it: its definition has changed.`},
 		{"mcp_crm__update_record_00", "update", "", "inline The model has it from the start, so a search leaves it out: there is room."},
 		{"mcp_crm__update_record_30", "update", "", "active The model has it, so a search leaves it out: it is active, last used in turn 0."},
 		{"mcp_crm__update_record_20", "zebra record", "", `deferred A search does not find it: its score of 0\.\d+ is below the threshold of 0\.\d+\. Words of the query score 0\.\d+ at least 0\.\d+ is found missing zebra field`},
@@ -236,7 +236,7 @@ func TestPageWhyNot(t *testing.T) {
 		{"zebra", "", "", "deferred It is deferred, since 1 tools before it are inline: the model has it once a search finds it."},
 		{"mcp_crm__update_record_39", "", "", `The catalog has no such tool. ServerConfig.Tools of server "crm" does not permit it: it denies "*_39".`},
 		{"mcp_crm__update_record_38", "", "", `Options.Access does not permit it: it denies "*_38".`},
-		{"mcp_gone__query", "", "", `Its server "gone" is down and has not listed its tools yet. Server gone is down and has not listed its tools: exec: `},
+		{"mcp_gone__query", "", "", `Its server "gone" is down and has not listed its tools yet. Server gone is down and has not listed its tools: program not found: no-such-program`},
 		{"mcp_crm__update_rekord", "", "", `Unknown tool: "mcp_crm__update_rekord"`},
 		{"update_record", "", "", "38 tools have that in their names. Which one do you mean?"},
 	} {
@@ -293,7 +293,7 @@ func TestPageButtons(t *testing.T) {
 	assert.Equal(t, http.StatusSeeOther, w.Code)
 	assert.Equal(t, "?view=attention", w.Header().Get("Location"), "a reload does not do it again")
 	assert.Equal(t, mcphybrid.StateReady, mgr.Servers()[0].State)
-	assert.Contains(t, pageText(t, h, ""), "restart of server mortal is done")
+	assert.Contains(t, pageText(t, h, ""), "Restart of server mortal is done")
 
 	git.InProcess.(*mcpserver.MCPServer).AddTools(echoTool("push", "Sends all files"))
 	soon(t, func() bool { return len(changedTools(mgr)) == 1 })
@@ -304,13 +304,13 @@ func TestPageButtons(t *testing.T) {
 	accept := strings.ReplaceAll(action[1], "&amp;", "&")
 	post(h, strings.Replace(accept, "hash=", "hash=0", 1), own)
 	assert.Len(t, changedTools(mgr), 1, "that is not the one that was read")
-	assert.Contains(t, pageText(t, h, ""), "accept of push of server git failed: accept: ")
+	assert.Contains(t, pageText(t, h, ""), "Accepting push of server git failed: the definition of tool ")
 	post(h, accept, own)
 	assert.Empty(t, changedTools(mgr))
 	assert.Len(t, mgr.InlineTools(), 2)
 
 	post(h, "do=login&of=git", own)
-	assert.Contains(t, pageText(t, h, ""), "login of server git failed: ")
+	assert.Contains(t, pageText(t, h, ""), "Login to server git failed: it has no URL")
 	for i := range 20 {
 		post(h, fmt.Sprintf("do=restart&of=none%02d", i), own)
 	}
@@ -580,7 +580,7 @@ func TestPageUsage(t *testing.T) {
 	st := s.Stats()
 	text := pageText(t, h, "view=session&session=1")
 	assert.Contains(t, text, "Tools are disclosed by activation.")
-	assert.Regexp(t, fmt.Sprintf(`Tokens that the provider counted requests 2 input %s read from the cache %s 8 %% of the input written to the cache %s output 42 cache losses 1 %s tokens saved by deferring %s estimated the cache was lost at %s tokens: the provider says "tools_changed<i>" \d\d:\d\d:\d\d , \S+\s\S+ ago Active tools`,
+	assert.Regexp(t, fmt.Sprintf(`Tokens that the provider counted requests 2 input %s read from the cache %s 8 %% of the input written to the cache %s output 42 cache losses 1 %s tokens saved by deferring %s estimated the cache was lost at %s tokens: the provider says "tools_changed<i>" \d\d:\d\d:\d\d UTC , \S+\s\S+ ago Active tools`,
 		digits(18_600), digits(1_400), digits(17_000), digits(7_600), digits(st.EstimatedSaved), digits(7_600)), text)
 	assert.True(t, strings.Contains(ask(h, "view=session&session=1").Body.String(), "tools_changed&lt;i&gt;"))
 	calls := pageText(t, h, "view=calls")

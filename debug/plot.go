@@ -2,6 +2,7 @@ package debug
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,9 +27,9 @@ func (p plot) Share() int { return 100 * saved(p.Last) / max(p.Last.All, 1) }
 func saved(s snapshot.Sample) int { return max(s.All-s.Sent, 0) }
 
 // newPlot draws samples, which must be oldest first. It returns nil if there are
-// fewer than two.
+// fewer than two, or nothing was ever saved.
 func newPlot(samples []snapshot.Sample) *plot {
-	if len(samples) < 2 {
+	if len(samples) < 2 || !slices.ContainsFunc(samples, func(s snapshot.Sample) bool { return saved(s) > 0 }) {
 		return nil
 	}
 	first, last := samples[0], samples[len(samples)-1]

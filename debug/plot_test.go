@@ -20,6 +20,7 @@ func TestDebugPlotIsDrawn(t *testing.T) {
 	assert.Equal(t, 0, p.Share())
 	assert.Equal(t, 80, newPlot([]snapshot.Sample{samples[1], samples[0]}).Share())
 	assert.Nil(t, newPlot(samples[:1]))
+	assert.Nil(t, newPlot([]snapshot.Sample{{All: 40, Sent: 60}, {All: 40, Sent: 40}}), "nothing is saved")
 	for n, want := range map[int]int{0: 0, 7: 7, 99: 99, 100: 100, 101: 110, 12_345: 13_000} {
 		assert.Equal(t, want, roundUp(n), n)
 	}

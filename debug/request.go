@@ -157,6 +157,11 @@ func (r request) Why(name string) string {
 	return request{View: "why", Name: name, Query: r.Query, Session: r.Session, Refresh: r.Refresh}.link()
 }
 
+// Search returns the URL of a search as the session does it.
+func (r request) Search(query string) string {
+	return request{View: "search", Query: query, Session: r.Session, Refresh: r.Refresh}.link()
+}
+
 // Refreshed returns the URL of the same page, set to reload every so many seconds.
 func (r request) Refreshed(seconds int) string {
 	r.Refresh = seconds

@@ -34,24 +34,24 @@ func TestServersThatNeedAttention(t *testing.T) {
 		mcphybrid.StateDegraded:     {What: "Server s is degraded", Class: "warn", rank: rankDegraded, Call: `mgr.Restart(ctx, "s")`, Button: &deed{Do: "restart", Server: "s", Label: "Restart"}},
 	} {
 		want.Server, want.Why, want.Since, want.Next = "s", "no disk", time.Unix(1, 0), time.Unix(2, 0)
-		got, ok := serverMatter(of(state))
+		got, ok := serverMatter(of(state), nil)
 		assert.True(t, ok, state)
 		assert.Equal(t, want, got)
 		hidden := of(state)
 		hidden.Hidden = true
-		got, ok = serverMatter(hidden)
+		got, ok = serverMatter(hidden, nil)
 		assert.True(t, ok)
 		assert.Empty(t, got.Server, "what is hidden has no page")
 		assert.Nil(t, got.Button)
 	}
 	again := of(mcphybrid.StateConnecting)
 	again.Failures = 1
-	got, ok := serverMatter(again)
+	got, ok := serverMatter(again, nil)
 	assert.True(t, ok, "it stays while it is tried again")
 	assert.Equal(t, "Server s is down, and is being tried again", got.What)
 	assert.Equal(t, rankDown, got.rank)
 	for _, state := range []mcphybrid.State{mcphybrid.StateReady, mcphybrid.StateConnecting, mcphybrid.StateCached} {
-		_, ok := serverMatter(of(state))
+		_, ok := serverMatter(of(state), nil)
 		assert.False(t, ok, state)
 	}
 }

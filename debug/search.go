@@ -17,6 +17,8 @@ type searchPage struct {
 	Asked bool // the request has a query
 	Found snapshot.Search
 	Hits  []hitRow
+	All   bool // nothing is deferred, so that tools are found that a model does not search for
+	examples
 }
 
 type hitRow struct {
@@ -51,10 +53,12 @@ func (p scoreParts) Width(part search.ScorePart) float64 {
 
 func newSearch(ctx context.Context, snap snapshot.Manager, r request) *searchPage {
 	p := new(searchPage)
+	p.All = snap.Session().Stats.Deferred == 0
 	if r.Query == "" {
+		p.examples = searchExamples(snap, r)
 		return p
 	}
-	q := snapshot.Query{Text: r.Query, Limit: maxHits}
+	q := snapshot.Query{Text: r.Query, Limit: maxHits, All: p.All}
 	if r.Server != "" {
 		q.Servers = []string{r.Server}
 	}

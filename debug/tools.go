@@ -29,6 +29,7 @@ type toolRow struct {
 	Server      string
 	Standing    string
 	Reason      string
+	Known       time.Time // since when the former definition is known, or zero
 	Description string
 	Tokens      int
 }
@@ -96,7 +97,8 @@ func newRow(t snapshot.Tool) toolRow {
 	case c.Was == "":
 		r.Reason += "; its server has more tools than are remembered"
 	default:
-		r.Reason += "; its definition has changed since " + c.Since.UTC().Format(time.DateTime) + " UTC"
+		r.Reason += "; its definition has changed"
+		r.Known = c.Since
 	}
 	r.Reason = strings.TrimPrefix(r.Reason, "; ")
 	return r
@@ -109,11 +111,12 @@ type toolPage struct {
 	Schema          string
 	Marks           []scan.Mark
 	Was, Is         string // hashes of the definition before and after a change
-	Call            string // which accepts the change; "" if there is none
+	Changed         bool
+	Call            string // which accepts the change; "" for an operator
 	Accept          *deed  // the same as a button; nil if that is another one's to do
 }
 
-func newTool(snap snapshot.Manager, name string) (*toolPage, error) {
+func newTool(snap snapshot.Manager, g *Guide, name string) (*toolPage, error) {
 	tools := snap.Tools()
 	i := slices.IndexFunc(tools, func(t snapshot.Tool) bool { return t.Name == name && !t.Hidden })
 	if i < 0 {
@@ -126,7 +129,7 @@ func newTool(snap snapshot.Manager, name string) (*toolPage, error) {
 	}
 	if c := t.Changed; c != nil {
 		p.Was, p.Is = c.Was, c.Is
-		p.Call = changeMatter(snap, *c).Call
+		p.Changed, p.Call = true, changeMatter(snap, g, *c).Call
 		if owns(snap, t.User) {
 			p.Accept = &deed{Do: "accept", Server: c.Server, Tool: c.Tool, Hash: c.Is, Label: "Accept this definition"}
 		}

@@ -27,6 +27,8 @@ type whyPage struct {
 	Candidates []toolRow // tools that the name may mean, if there are several
 	More       int       // further ones
 
+	examples // before a tool is named
+
 	Score *search.Explanation // how the words of the query score the tool, or nil
 	scoreParts
 }
@@ -35,6 +37,7 @@ func newWhy(ctx context.Context, snap snapshot.Manager, r request) *whyPage {
 	p := new(whyPage)
 	name := strings.TrimSpace(r.Name)
 	if name == "" {
+		p.examples = whyExamples(snap, r)
 		return p
 	}
 	p.Asked = true
@@ -94,7 +97,7 @@ func (p *whyPage) absent(ctx context.Context, snap snapshot.Manager, tools []sna
 		if user := s.User.String(); user != "" && user != asker {
 			continue // the session never sees its tools
 		}
-		if m, ok := serverMatter(s); ok && s.Tools == 0 {
+		if m, ok := serverMatter(s, nil); ok && s.Tools == 0 {
 			p.Details = append(p.Details, m.What+" and has not listed its tools: "+m.Why)
 		} else if s.State == string(mcphybrid.StateConnecting) && s.Tools == 0 {
 			p.Details = append(p.Details, fmt.Sprintf("Server %s is still connecting.", s.Name))
@@ -140,7 +143,7 @@ func (p *whyPage) judge(ctx context.Context, snap snapshot.Manager, t snapshot.T
 		return s.Name == t.Server.Line(maxName) && cmp.Or(s.User.String(), snap.User().String()) == t.User.String()
 	}
 	if i := slices.IndexFunc(servers, serves); i >= 0 {
-		if m, ok := serverMatter(servers[i]); ok {
+		if m, ok := serverMatter(servers[i], nil); ok {
 			p.Details = append(p.Details, "A call will fail. "+m.What+": "+m.Why)
 		}
 	}

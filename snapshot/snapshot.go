@@ -104,10 +104,24 @@ type Server struct {
 	Instructions Text // what the server says of itself; "" without any, and while they are held back
 
 	Err      string    // why it is down, degraded or unauthorized, or was before this attempt, in a line; else ""
+	Cause    Cause     // the same in a few words
 	Failures int       // how many attempts to connect have failed in a row
 	Retry    time.Time // when something is tried again, or zero
 
 	Figures Figures // as the default session sees the tools; none of a user's server
+}
+
+// A Cause is why a server is not ready, in words for people.
+type Cause struct {
+	// Kind is "program", "folder" or "package" if it can't be started, since its program,
+	// its folder, or what a launcher such as npx should get is not there; "registry" if the
+	// launcher can't ask for it; "exit" if its program ended; "token" if the token in its configuration was refused, "login" if a person
+	// has to log in; "status" if its address answers with an error status, "address" if
+	// nobody answers there, "foreign" if that is no MCP server; "timeout" if it does not
+	// answer in time; or "".
+	Kind string
+
+	What string // a line of at most 300 characters; "" if nothing is wrong
 }
 
 // Figures are those of the tools of one server that a session sees.
@@ -240,6 +254,12 @@ type Event struct {
 	Disclosure string // that the first Turn chose
 	Why        string // why it chose that
 
+	// Times is how often in a row a server was tried in vain with the same Cause, from First
+	// to At. It is 0 for what happened once.
+	Times int
+	First time.Time
+	Cause Cause // of Err, if that is a server that is not ready
+
 	ToolError string // the beginning of what the called tool answered, if that is an error
 	Loss      Loss   // what a request lost of the provider's cache
 }
@@ -260,6 +280,7 @@ type Query struct {
 	Servers     []string // names or patterns of servers; if empty, all
 	ServerLimit int      // the largest number of hits from one server; if zero, that of the Manager; if negative, none
 	ByWords     bool     // by words alone, not by meaning too
+	All         bool     // also tools that the model has without a search
 }
 
 // A Search is the result of a search.

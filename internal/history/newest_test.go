@@ -55,3 +55,22 @@ func TestNewestChange(t *testing.T) {
 	n.Change(func(i int) int { return 10 * i })
 	assert.Equal(t, []int{40, 30, 20}, n.All())
 }
+
+// What is merged is the newest then, and takes no room.
+func TestNewestMerge(t *testing.T) {
+	t.Parallel()
+	n := NewNewest[int](3)
+	add := func(v, ten int) {
+		n.Merge(v, func(old int) bool { return old/10 == ten }, func(old int) (int, bool) { return old + 1, old%10 < 2 })
+	}
+	for _, v := range []int{10, 20, 30, 40} {
+		add(v, v/10)
+	}
+	add(99, 2)
+	assert.Equal(t, []int{21, 40, 30}, n.All())
+	n.Add(50)
+	assert.Equal(t, []int{50, 21, 40}, n.All(), "the oldest left")
+	add(99, 2)
+	add(99, 2)
+	assert.Equal(t, []int{99, 22, 50}, n.All(), "it may not be merged again")
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/version"
+	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/store"
 )
@@ -40,6 +41,7 @@ type gatewayOptions struct {
 	logCalls     bool // log each call
 	logArguments bool // and its arguments
 	trust        trust.Options
+	guide        debug.Guide // of operators
 }
 
 // A gateway is an MCP server with the tools, resources and prompts of a Manager. mcp-go keeps one table of
@@ -60,6 +62,7 @@ type gateway struct {
 	book    *callBook
 	figures *figures.Figures
 	follows []*files.Followed
+	logins  *debug.Logins
 	numbers atomic.Uint64      // of clients
 	all     context.Context    // ends when all servers have started or failed
 	waiting context.Context    // ends with begin, or when a client stops waiting
@@ -87,7 +90,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.WithDefaults()
 	g := &gateway{
 		opts:   opts,
-		opened: openCalls{waiting: make(map[string]*openCall)}, clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]struct{}), book: newCallBook(opts.servers), figures: figures.New(),
+		opened: openCalls{waiting: make(map[string]*openCall)}, clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]struct{}), book: newCallBook(opts.servers), figures: figures.New(), logins: new(debug.Logins),
 	}
 	g.idle = sync.NewCond(&g.mu)
 	var ready context.CancelFunc
@@ -104,7 +107,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.trust.Logger(opts.log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
-		Trust: opts.trust.Policy, TrustStore: opts.trust.Store(),
+		Trust: opts.trust.Policy, TrustStore: opts.trust.Store(), OpenURL: g.logins.Open,
 		OnEvent: g.event,
 		OnResources: func(string) {
 			g.tellAll(mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged)

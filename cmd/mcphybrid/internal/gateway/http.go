@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
@@ -12,6 +13,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/wire"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/plain"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/debug"
 )
 
@@ -32,7 +35,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *web.Site) error {
 	w.Sessions.End = func(id string) { endSession(mcp, id) }
 	s := w.Server(web.Front{
 		Messages: wire.WithEvents(limits.Write, g.withNotices(mcp)),
-		Debug:    debug.Handler(g.mgr, debug.AnyHost), Metrics: g.metrics(w), Health: http.HandlerFunc(g.health),
+		Debug:    g.page(), Metrics: g.metrics(w), Health: http.HandlerFunc(g.health),
 		Streams: streams, Log: g.opts.log,
 	})
 	ended := make(chan error, 1)
@@ -66,6 +69,44 @@ func (g *gateway) serveHTTP(ctx context.Context, w *web.Site) error {
 		return err
 	}
 	return nil
+}
+
+// guideOf says to people at the pages where the servers and logins come from.
+func guideOf(s servers.Sources) debug.Guide {
+	g := debug.Guide{Program: "the gateway", File: absolute(s.Config)}
+	if s.Logins != "" {
+		g.Login = "mcphybrid login -config " + plain.Quoted(g.File) + " -tokens " + plain.Quoted(absolute(s.Logins))
+	}
+	return g
+}
+
+// absolute returns the whole path of a file, if it can be told.
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
+}
+
+// page returns the pages for operators. The site guards them.
+func (g *gateway) page() http.Handler {
+	guide := g.opts.guide
+	guide.Logins, guide.Approve = g.logins, g.opts.trust.Approve
+	guide.Done = func(ctx context.Context, a debug.Action, err error) {
+		args := []any{"action", a.Name, "server", a.Server}
+		if a.Tool != "" {
+			args = append(args, "tool", a.Tool)
+		}
+		if who := tokens.HolderOf(ctx); who != nil && who.Name != "" {
+			args = append(args, "user", who.Name)
+		}
+		if err != nil {
+			g.opts.log.Warn("an operator's action failed", append(args, "error", err)...)
+			return
+		}
+		g.opts.log.Info("an operator's action", args...)
+	}
+	return guide.Operator(g.mgr, debug.AnyHost)
 }
 
 // reportIdle logs the patterns of tokens that match no tool: one to deny is perhaps

@@ -12,9 +12,12 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/figures"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/limits"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -127,6 +130,61 @@ func TestDebugPage(t *testing.T) {
 	_, url, _ = startHTTP(t, gatewayOptions{}, web.Options{})
 	status, _ = get(strings.TrimSuffix(url, web.Endpoint)+web.DebugPath, "", "right")
 	assert.Equal(t, http.StatusNotFound, status, "only where it is asked for")
+}
+
+// The start says where the page is, and warns if anybody may press its buttons.
+func TestPageIsAnnounced(t *testing.T) {
+	for _, test := range []struct {
+		opts        web.Options
+		token       string
+		told, warns bool
+	}{
+		{web.Options{Debug: true}, "", true, true}, {web.Options{Debug: true}, "right", true, false}, {web.Options{}, "", false, false},
+	} {
+		t.Setenv(tokens.Variable, test.token)
+		site, err := web.Listen("127.0.0.1:0", test.opts)
+		require.NoError(t, err)
+		site.Within(limits.Limits{}, figures.New())
+		defer site.Door.Close()
+		book := new(logBook)
+		announce(book.logger(), site)
+		page := strings.TrimSuffix(site.URL(), web.Endpoint) + web.DebugPath
+		assert.Equal(t, test.told, strings.Contains(book.String(), `"msg":"the page for operators","url":"`+page+`"`), book)
+		assert.Equal(t, test.warns, strings.Contains(book.String(), `"level":"WARN","msg":"without a token, every program and user of this machine may open the page and press its buttons: set `+tokens.Variable), book)
+	}
+}
+
+// An operator's buttons work, for nobody else and no other site, and the log has who pressed
+// which.
+func TestButtonsOfTheGateway(t *testing.T) {
+	book := new(logBook)
+	_, url, _ := startHTTP(t, gatewayOptions{log: book.logger()}, web.Options{TokenFile: writeSecret(t, commandtest.SeveralTokens), Debug: true})
+	page := strings.TrimSuffix(url, web.Endpoint) + web.DebugPath
+	press := func(query, token, site string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, page+"?"+query, nil)
+		require.NoError(t, err)
+		r.SetBasicAuth("me", token)
+		r.Header.Set("Sec-Fetch-Site", site)
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		resp, err := c.Do(r)
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	const restart = "do=restart&of=kitchen"
+	assert.Equal(t, http.StatusForbidden, press(restart, "for-guest", "same-origin"))
+	assert.Equal(t, http.StatusUnauthorized, press(restart, "", "same-origin"))
+	assert.Equal(t, http.StatusForbidden, press(restart, "for-me", "cross-site"))
+	assert.NotContains(t, book.String(), "an operator's action")
+	assert.Equal(t, http.StatusSeeOther, press(restart, "for-me", "same-origin"))
+	done := `"msg":"an operator's action","action":"restart","server":"kitchen","user":"me"`
+	mcptest.Soon(t, func() bool { return strings.Contains(book.String(), done) }, "the log has not %s: %s", done, book)
+	assert.Equal(t, http.StatusSeeOther, press("do=restart&of=pantry", "for-me", "same-origin"))
+	failed := `"level":"WARN","msg":"an operator's action failed","action":"restart","server":"pantry","user":"me","error":`
+	mcptest.Soon(t, func() bool { return strings.Contains(book.String(), failed) }, "the log has not %s: %s", failed, book)
+	_, _, body := get(t, page, "for-me")
+	assert.Contains(t, body, `Restart of server pantry <span class="bad">failed: there is no such server</span>`)
+	assert.NotContains(t, body, "mgr.")
 }
 
 func TestTooLargeRequest(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -22,6 +23,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/limits"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/logs"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/trust"
@@ -118,7 +120,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		if site, err = web.Listen(*address, front); err != nil {
 			return err
 		}
-		log.Info("serving", "url", site.URL(), "token", site.Tokens.AreNeeded())
+		announce(log, site)
+		opts.guide = guideOf(from)
 	}
 	g := newGateway(opts)
 	defer g.close()
@@ -126,6 +129,18 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		return g.serveHTTP(ctx, site)
 	}
 	return g.serveStdio(ctx, in, out)
+}
+
+// announce says where the gateway serves, and who else may press the buttons of its page.
+func announce(log *slog.Logger, site *web.Site) {
+	log.Info("serving", "url", site.URL(), "token", site.Tokens.AreNeeded())
+	if site.Page() == "" {
+		return
+	}
+	log.Info("the page for operators", "url", site.Page())
+	if !site.Tokens.AreNeeded() {
+		log.Warn("without a token, every program and user of this machine may open the page and press its buttons: set " + tokens.Variable + ", or -token-file")
+	}
 }
 
 // given returns the names of the flags that the user gave, with whatever value.

@@ -77,7 +77,9 @@ func (w *Site) guardPage(next http.Handler) http.Handler {
 			refuse(out, r, http.StatusForbidden, "this page is about all clients: only the token of an operator opens it", limits.SmallMessage)
 			return
 		}
-		withoutBody(next).ServeHTTP(out, r)
+		ctx, release := tokens.With(r.Context(), who)
+		defer release()
+		withoutBody(next).ServeHTTP(out, r.WithContext(ctx))
 	})
 }
 

@@ -161,6 +161,14 @@ func (w *Site) readFiles(opts Options) (err error) {
 // URL returns the address of the [Endpoint].
 func (w *Site) URL() string { return w.scheme() + w.listener.Addr().String() + Endpoint }
 
+// Page returns the address of the pages for people, or "" if there are none.
+func (w *Site) Page() string {
+	if !w.debug {
+		return ""
+	}
+	return w.scheme() + w.listener.Addr().String() + DebugPath
+}
+
 func (w *Site) scheme() string {
 	if w.secure != nil {
 		return "https://"
@@ -185,7 +193,9 @@ func (w *Site) Server(f Front) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle(Endpoint, w.guard(newIntake(w.limits).withMessage(w.Sessions.withSession(endingWith(f.Streams, sane(f.Messages))))))
 	if w.debug {
-		mux.Handle(DebugPath, w.guardPage(endingWith(f.Streams, f.Debug)))
+		page := w.guardPage(endingWith(f.Streams, f.Debug))
+		mux.Handle(DebugPath, page)
+		mux.Handle(DebugPath+"/{$}", page)
 	}
 	if w.metrics {
 		mux.Handle(MetricsPath, w.guardPage(f.Metrics))

@@ -95,6 +95,11 @@ func TestWhoMayAsk(t *testing.T) {
 		{"POST", "/mcp", strings.Repeat("x", 1001), headers{"Authorization": a}, 413, "1000"},
 		{"DELETE", "/mcp", "x", headers{"Authorization": a}, 400, "this request must have no body"},
 		{"GET", "/debug", "", headers{"Authorization": a}, 200, "debug"},
+		{"GET", "/debug/", "", headers{"Authorization": a}, 200, "debug"},
+		{"GET", "/debug/", "", nil, 401, "the password is the gateway's token"},
+		{"GET", "/debug/x", "", headers{"Authorization": a}, 404, "there is nothing here"},
+		{"POST", "/debug", "", headers{"Authorization": a}, 200, "debug"},
+		{"POST", "/debug", "", headers{"Authorization": b}, 403, "only the token of an operator opens it"},
 		{"GET", "/debug", "", headers{"Authorization": "Basic eDpodW50ZXIy"}, 200, "debug"}, // x:hunter2
 		{"GET", "/debug", "", headers{"Authorization": b}, 403, "only the token of an operator opens it"},
 		{"GET", "/debug", "", nil, 401, "the password is the gateway's token"},

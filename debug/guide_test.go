@@ -1,0 +1,170 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/cause"
+	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What an operator reads names the key of the file that mends it, and says how the program
+// learns of it only if it knows.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	g := Guide{Program: "the gateway", File: "/etc/mcp.json", Watched: true, Login: "mcphybrid login"}
+	for kind, want := range map[string]string{
+		cause.Program: `Correct "command" of "crm" in /etc/mcp.json, or install the program; its whole path works in any case. It is read again at once.`,
+		cause.Folder:  `"cwd" of "crm" in /etc/mcp.json`, cause.Package: `"args" of "crm" in /etc/mcp.json`, cause.Token: `"headers" of "crm" in /etc/mcp.json`,
+		cause.Registry: "this machine reaches the registry", cause.Status: `"url" of "crm" in /etc/mcp.json`, cause.Address: `"url" of "crm" in /etc/mcp.json`, cause.Foreign: `"url" or "command" of "crm"`,
+		cause.Timeout: `"startup_timeout_sec" of "crm" in /etc/mcp.json`, cause.Exit: `Set its variables by "env"`, cause.Login: "Log in, or run on the machine of the gateway: mcphybrid login", "": "its author may know more",
+	} {
+		assert.Contains(t, g.advice(snapshot.Server{Name: "crm", Cause: snapshot.Cause{Kind: kind}}), want, kind)
+	}
+	crm := snapshot.Server{Name: "crm", Cause: snapshot.Cause{Kind: cause.Package}}
+	g.Watched = false
+	assert.Equal(t, `Correct the name or version in "args" of "crm" in /etc/mcp.json. Then restart the gateway: it reads the file at its start.`, g.advice(crm))
+	assert.Equal(t, `Correct the name or version in "args" of "crm" in the configuration.`, Guide{}.advice(crm))
+	assert.Equal(t, "Log in.", Guide{}.advice(snapshot.Server{Cause: snapshot.Cause{Kind: cause.Login}}))
+	assert.Contains(t, g.empty(), `{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}`)
+}
+
+// A patient is a Manager whose servers take as long as a test wants.
+type patient struct {
+	*mcphybrid.Manager
+	wait   chan error
+	begun  atomic.Int64
+	logins *Logins
+}
+
+func (p *patient) Restart(ctx context.Context, _ string) error {
+	p.begun.Add(1)
+	select {
+	case err := <-p.wait:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *patient) Login(ctx context.Context, server string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_, err := p.logins.Open(ctx, mcphybrid.LoginPage{Server: server, URL: "https://login.example/authorize?state=secretstate&x=1"})
+	if err != nil {
+		return err
+	}
+	return p.Restart(ctx, server)
+}
+
+func press(h http.Handler, query string) (status int) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/?"+query, nil))
+	return w.Code
+}
+
+func shown(h http.Handler) string {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
+	return w.Body.String()
+}
+
+// A button that takes long is answered soon; it goes on, is not done twice, and the host and
+// the pages are told what came of it, for a while.
+func TestButtonsThatTakeLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &patient{Manager: mcphybrid.NewManager(nil), wait: make(chan error), logins: new(Logins)}
+		defer p.Close()
+		var mu sync.Mutex
+		var done []string
+		h := Guide{Program: "the gateway", Logins: p.logins, Done: func(ctx context.Context, a Action, err error) {
+			assert.NoError(t, ctx.Err())
+			mu.Lock()
+			defer mu.Unlock()
+			done = append(done, fmt.Sprint(a, " ", err))
+		}}.Operator(p)
+		begun := time.Now()
+		assert.Equal(t, http.StatusSeeOther, press(h, "do=restart&of=slow"))
+		assert.Equal(t, deedPatience, time.Since(begun))
+		assert.Contains(t, shown(h), "Restart of server slow <b class=\"warn\">is under way</b>")
+		assert.Equal(t, http.StatusSeeOther, press(h, "do=restart&of=slow"))
+		assert.Equal(t, deedPatience, time.Since(begun), "it is under way already")
+		assert.EqualValues(t, 1, p.begun.Load())
+		p.wait <- errors.New(`mcphybrid: restart of server "slow": no disk`)
+		synctest.Wait()
+		assert.Equal(t, []string{`{restart slow } mcphybrid: restart of server "slow": no disk`}, done)
+		assert.Contains(t, shown(h), `Restart of server slow <span class="bad">failed: no disk</span>`)
+		time.Sleep(shownFor + time.Second)
+		assert.NotContains(t, shown(h), "Restart of server slow")
+
+		// A login says where, until it is over.
+		press(h, "do=login&of=crm")
+		page := shown(h)
+		assert.Contains(t, page, `Login to server crm <b class="warn">is under way</b>: <a href="https://login.example/authorize?state=secretstate&amp;x=1" target="_blank" rel="noopener noreferrer">log in</a> at login.example, with a browser on the machine of the gateway`)
+		p.wait <- nil
+		synctest.Wait()
+		assert.NotContains(t, shown(h), "login.example")
+		assert.Contains(t, shown(h), `Login to server crm <span class="good">is done</span>`)
+
+		// There is a limit, and none goes on for ever.
+		for i := range maxRunning {
+			go press(h, fmt.Sprintf("do=restart&of=s%02d", i))
+		}
+		synctest.Wait()
+		assert.Equal(t, http.StatusServiceUnavailable, press(h, "do=restart&of=more"))
+		time.Sleep(deedTimeout + time.Second)
+		assert.Equal(t, maxDone, strings.Count(shown(h), "failed: "))
+		assert.Len(t, done, 2+maxRunning)
+	})
+}
+
+// A login that begins anew shows its page, and too many logins are refused.
+func TestLogins(t *testing.T) {
+	t.Parallel()
+	l := new(Logins)
+	_, ok := (*Logins)(nil).page("", "crm")
+	assert.False(t, ok)
+	ctx, end := context.WithCancel(t.Context())
+	first, second := mcphybrid.LoginPage{Server: "crm", URL: "https://a.example/1"}, mcphybrid.LoginPage{Server: "crm", URL: "https://a.example/2"}
+	_, err := l.Open(ctx, first)
+	require.NoError(t, err)
+	_, err = l.Open(t.Context(), second)
+	require.NoError(t, err)
+	end()
+	for i := range maxLogins - 1 {
+		_, err := l.Open(t.Context(), mcphybrid.LoginPage{Server: fmt.Sprint(i)})
+		require.NoError(t, err)
+	}
+	_, err = l.Open(t.Context(), mcphybrid.LoginPage{Server: "more"})
+	assert.EqualError(t, err, "32 logins are under way, which is the limit")
+	page, ok := l.page("", "crm")
+	assert.True(t, ok)
+	assert.Equal(t, second, page)
+	_, ok = l.page("ann", "crm")
+	assert.False(t, ok, "hers is another one")
+}
+
+// Names break behind their separators, whatever is in them.
+func TestNamesBreak(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "", "git": "git", "mcp_git__log": "mcp_<wbr>git__<wbr>log", "a/b-c.": "a/<wbr>b-<wbr>c.", "<b>_é&": "&lt;b&gt;_<wbr>é&amp;",
+	} {
+		assert.Equal(t, want, string(name(in)))
+	}
+	at := time.Date(2026, 11, 28, 20, 1, 2, 0, time.FixedZone("x", 3600))
+	assert.Equal(t, `<time datetime="2026-11-28T19:01:02Z" data-as="date">2026-11-28 19:01:02 UTC</time>`, string(date(at)))
+	assert.Equal(t, `<time datetime="2026-11-28T19:01:02Z" data-as="clock">19:01:02 UTC</time>`, string(clock(at)))
+}

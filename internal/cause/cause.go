@@ -1,0 +1,218 @@
+// Package cause says in a few words why a server is not ready, for people: it tells the cause
+// from what programs write around it. It must not know the Manager.
+package cause
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
+)
+
+// A Cause is why a server is not ready.
+type Cause struct {
+	Kind string // one of the constants, or "" if it is none of them
+	What string // a line of at most MaxWhat characters; "" if nothing is wrong
+}
+
+// The kinds of causes.
+const (
+	Program  = "program"  // its program can't be started
+	Folder   = "folder"   // the folder to start it in is not there
+	Package  = "package"  // the launcher, such as npx, does not get it: its name, its version
+	Registry = "registry" // the launcher does not reach the registry
+	Token    = "token"    // the token in its configuration was refused
+	Login    = "login"    // a person has to log in
+	Status   = "status"   // its address answers with an error status
+	Timeout  = "timeout"  // it does not answer in time
+	Address  = "address"  // nobody answers at its address
+	Foreign  = "foreign"  // what answers is no MCP server
+	Exit     = "exit"     // its program ended
+)
+
+// MaxWhat is how long What may be, in characters.
+const MaxWhat = 300
+
+// Of returns why a server that failed with err is not ready. Logins and tokens are for the
+// caller to know.
+func Of(err error) Cause {
+	if err == nil {
+		return Cause{}
+	}
+	said := err.Error()
+	c := Cause{What: bare(said)}
+	var (
+		notThere *fs.PathError
+		host     *net.DNSError
+	)
+	status, words, ended := exited(said)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		c = Cause{Program, "program not found: " + quotedIn(said)}
+	case errors.As(err, &notThere) && notThere.Op == "fork/exec" && errors.Is(notThere, fs.ErrNotExist):
+		c = Cause{Program, "program not found: " + notThere.Path}
+	case errors.As(err, &notThere) && notThere.Op == "fork/exec":
+		c = Cause{Program, "the program can't be started: " + notThere.Error()}
+	case strings.HasPrefix(said, "its folder "):
+		c.Kind = Folder
+	case ended:
+		c = ofExit(status, words)
+	case errors.Is(err, context.DeadlineExceeded):
+		c.Kind = Timeout
+		c.What, _, _ = strings.Cut(c.What, ": ")
+	case errors.As(err, &host):
+		c = Cause{Address, "no such host: " + host.Name}
+	case statusIn.MatchString(said):
+		c = Cause{Status, "its address answers with status " + statusIn.FindStringSubmatch(said)[1]}
+	case strings.Contains(said, "unexpected content type") || strings.Contains(said, "unsupported request method: initialize") || strings.Contains(said, "the event stream ended: EOF"):
+		c = Cause{Foreign, "what answers is no MCP server"}
+	case strings.Contains(said, "tls: "):
+		c.Kind = Address
+	case refused.MatchString(said):
+		c = Cause{Address, "nobody answers at " + refused.FindStringSubmatch(said)[1]}
+	}
+	c.What = text.Line(c.What, MaxWhat)
+	return c
+}
+
+var (
+	statusIn = regexp.MustCompile(`status(?: code)?:? (\d{3})\b`)
+	refused  = regexp.MustCompile(`dial tcp (\S+): \w+: (?:connection refused|no route to host|connection timed out|network is unreachable)`)
+	layers   = regexp.MustCompile(`^(?:mcphybrid: |initialize: |transport error: |the connection failed: )+`)
+)
+
+// bare returns an error's text without the names of the layers that it came through.
+func bare(said string) string { return layers.ReplaceAllString(said, "") }
+
+// quotedIn returns the first quoted part of a text, or the text.
+func quotedIn(said string) string {
+	if i := strings.IndexByte(said, '"'); i >= 0 {
+		if quoted, err := strconv.QuotedPrefix(said[i:]); err == nil {
+			name, _ := strconv.Unquote(quoted)
+			return name
+		}
+	}
+	return said
+}
+
+var exit = regexp.MustCompile(`(exit status \d+|signal: [a-z ]+|the process ended)(?:; its last words: (".*))?`)
+
+// exited takes the error of a process that has ended apart.
+func exited(said string) (status, words string, ok bool) {
+	m := exit.FindStringSubmatch(said)
+	if m == nil {
+		return "", "", false
+	}
+	words = m[2]
+	if quoted, err := strconv.QuotedPrefix(words); err == nil {
+		words, _ = strconv.Unquote(quoted)
+	} else {
+		words = strings.Trim(words, `"`) // it was cut
+	}
+	return m[1], words, true
+}
+
+// ofExit returns why a program ended.
+func ofExit(status, words string) Cause {
+	for _, find := range []func(string) string{npm, uv, docker} {
+		if what := find(words); strings.Contains(what, unreached) {
+			return Cause{Registry, what}
+		} else if what != "" {
+			return Cause{Package, what}
+		}
+	}
+	if what := complaint(words); what != "" {
+		return Cause{Exit, "it ended: " + what}
+	}
+	return Cause{Exit, fmt.Sprintf("it ended without a word (%s)", status)}
+}
+
+var (
+	npmCode    = regexp.MustCompile(`npm (?:error|ERR!) code (E\w+)`)
+	npmPackage = regexp.MustCompile(`'((?:@[\w.~-]+/)?[\w.~-]+)@[^']*' (?:could not be found|is not in)|No matching version found for (\S+?)\.? `)
+	npmCodes   = map[string]string{
+		"E404": "package not found (404)", "ETARGET": "the package has no such version", "E401": "the registry wants a login (401)", "E403": "the registry refuses the package (403)",
+		"ECONNREFUSED": unreached + " (ECONNREFUSED)", "ENOTFOUND": unreached + " (ENOTFOUND)", "EAI_AGAIN": unreached + " (EAI_AGAIN)",
+		"ETIMEDOUT": unreached + " (ETIMEDOUT)", "ECONNRESET": unreached + " (ECONNRESET)", "ENOSPC": "the disk is full", "EACCES": "no permission to write to its folder",
+	}
+)
+
+func npm(words string) string {
+	m := npmCode.FindStringSubmatch(words)
+	if m == nil {
+		return ""
+	}
+	what, known := npmCodes[m[1]]
+	if !known {
+		what = "it failed (" + m[1] + ")"
+	}
+	if m := npmPackage.FindStringSubmatch(words); m != nil {
+		what += ": " + m[1] + m[2]
+	}
+	return "npm: " + what
+}
+
+// unreached ends what npm says of a registry that can't be reached.
+const unreached = "the registry can't be reached"
+
+var (
+	uvMissing     = regexp.MustCompile(`Because (\S+) was not found in the package registry`)
+	uvVersion     = regexp.MustCompile(`Because there is no version of (\S+)`)
+	dockerMissing = regexp.MustCompile(`pull access denied for ([^ ,]+)|manifest for (\S+) not found`)
+)
+
+func uv(words string) string {
+	if m := uvMissing.FindStringSubmatch(words); m != nil {
+		return "uv: package not found: " + m[1]
+	}
+	if m := uvVersion.FindStringSubmatch(words); m != nil {
+		return "uv: the package has no such version: " + m[1]
+	}
+	return ""
+}
+
+func docker(words string) string {
+	if m := dockerMissing.FindStringSubmatch(words); m != nil {
+		return "docker: image not found: " + m[1] + m[2]
+	}
+	if strings.Contains(words, "Cannot connect to the Docker daemon") {
+		return "docker: its daemon does not run"
+	}
+	return ""
+}
+
+var (
+	// raised matches an error as Node.js and Python print it: its kind, and what follows.
+	raised = regexp.MustCompile(`(?:^| )((?:[A-Z]\w*)?(?:Error|Exception)(?: \[\w+\])?: \S.*)`)
+	// traced matches where such an error was raised.
+	traced = regexp.MustCompile(` at (?:async )?(?:\S+ (?:\[[^\]]*\] )?\(|\[eval\]|node:|file:|/|[A-Z]:\\)| \{ (?:code|errno)|: \{ `)
+)
+
+// complaint returns what a program said last, without the trace of where it said so.
+func complaint(words string) string {
+	m := raised.FindStringSubmatch(words)
+	if m == nil {
+		return words
+	}
+	what := m[1]
+	if strings.Contains(words, "Traceback (most recent call last)") {
+		for { // the last error is the one that was not handled
+			next := raised.FindStringSubmatch(what[1:])
+			if next == nil {
+				return what
+			}
+			what = next[1]
+		}
+	}
+	if at := traced.FindStringIndex(what); at != nil {
+		what = what[:at[0]]
+	}
+	return what
+}
