@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (c *converter) read(raw json.RawMessage, p *place) []text.Member {
 	for _, m := range members {
 		values[m.Name] = m.Value
 	}
-	tuple := len(values["items"]) > 0 && values["items"][0] == '[' && values["prefixItems"] == nil
+	tuple := bytes.HasPrefix(values["items"], []byte("[")) && values["prefixItems"] == nil
 	isTrue := func(name string) bool { return string(values[name]) == "true" }
 	var list []text.Member
 	for _, m := range members {

@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mcphybrid/mcphybrid/config"
@@ -152,4 +155,145 @@ func TestLoginCountsStepUps(t *testing.T) {
 	now := change(func(map[string]any) {})
 	assert.EqualValues(t, 1, now["step_ups"])
 	assert.Equal(t, []any{"more"}, now["tried"])
+}
+
+// The secret of the settings is given for an address that is trusted, to the client of the
+// settings, as they trusted it; and a client that was registered has its own.
+func TestSecretOfARecord(t *testing.T) {
+	t.Parallel()
+	a := New(Config{OAuth: config.OAuth{ClientID: "c", ClientSecret: "settings", TokenURL: "https://h.example/token"}, URL: "https://h.example/mcp", Store: new(Memory)})
+	defer a.Close()
+	for _, test := range []struct {
+		r       record
+		trusted bool
+		want    string
+	}{
+		{record{ClientID: "c", Trust: "https://h.example/token", ClientSecret: "own"}, true, "settings"},
+		{record{ClientID: "c", Trust: "https://h.example/token"}, false, ""},
+		{record{ClientID: "d", Trust: "https://h.example/token"}, true, ""},
+		{record{ClientID: "c", Trust: firstUse}, true, ""},
+		{record{ClientID: "c", ClientSecret: "own"}, true, "own"},
+		{record{ClientID: "d", ClientSecret: "own"}, false, "own"},
+	} {
+		assert.Equal(t, test.want, a.secret(&test.r, test.trusted), "%+v", test)
+	}
+}
+
+// What the store has counts only if it is of this server and of the settings as they are now.
+func TestRecordIsOfTheSettings(t *testing.T) {
+	t.Parallel()
+	settings := config.OAuth{ClientID: "c", ClientSecret: "s", TokenURL: "https://h.example/token"}
+	for name, test := range map[string]struct {
+		change   func(*record)
+		settings func(*config.OAuth)
+		want     bool
+	}{
+		"as it was":       {func(*record) {}, func(*config.OAuth) {}, true},
+		"another server":  {func(r *record) { r.URL += "/" }, func(*config.OAuth) {}, false},
+		"another service": {func(*record) {}, func(o *config.OAuth) { o.TokenURL += "/" }, false},
+		"another client":  {func(*record) {}, func(o *config.OAuth) { o.ClientID = "d" }, false},
+		"no more trust":   {func(*record) {}, func(o *config.OAuth) { o.TokenURL = "" }, false},
+		"no more secret":  {func(*record) {}, func(o *config.OAuth) { o.ClientSecret = "" }, false},
+		"no more client":  {func(*record) {}, func(o *config.OAuth) { o.ClientID = "" }, true}, // the known one is used
+		"trust elsewhere": {func(r *record) { r.Trust = firstUse }, func(*config.OAuth) {}, false},
+	} {
+		r := record{URL: "https://h.example/mcp", TokenURL: settings.TokenURL, ClientID: "c", Trust: settings.TokenURL, AccessToken: "a"}
+		test.change(&r)
+		document, err := r.document(nil)
+		require.NoError(t, err)
+		now := settings
+		test.settings(&now)
+		a := New(Config{OAuth: now, URL: "https://h.example/mcp", Store: new(Memory)})
+		defer a.Close()
+		got, err := a.parse(document)
+		require.NoError(t, err)
+		assert.Equal(t, test.want, got.AccessToken == "a", name)
+	}
+}
+
+// A document may have so many bytes, when it is read and when it is written, and an empty record
+// leaves it as it is.
+func TestSizeOfADocument(t *testing.T) {
+	t.Parallel()
+	r := record{URL: "u"}
+	document, err := r.document(nil)
+	require.NoError(t, err)
+	r.AccessToken = strings.Repeat("a", maxDocument-len(document)-len(`"access_token":"",`))
+	document, err = r.document(nil)
+	require.NoError(t, err)
+	require.Len(t, document, maxDocument)
+	got, err := parse(document)
+	require.NoError(t, err)
+	assert.Equal(t, r, got)
+	_, err = parse(append(document, ' '))
+	assert.ErrorContains(t, err, "65537 bytes, more than the limit of 65536")
+	_, err = parse([]byte("{"))
+	assert.ErrorContains(t, err, "that we did not write")
+	r.AccessToken += "a"
+	_, err = r.document(nil)
+	assert.ErrorContains(t, err, "65537 bytes, more than the limit of 65536")
+	document, err = new(record).document([]byte("old"))
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(document))
+	got, err = parse(nil)
+	require.NoError(t, err)
+	assert.Equal(t, record{}, got)
+}
+
+// A token is sent until it expires, unless it was just refused.
+func TestTokenThatIsUsable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		for _, test := range []struct {
+			r       record
+			refused string
+			want    bool
+		}{
+			{record{AccessToken: "a"}, "", true}, {record{}, "", false}, {record{}, "Bearer b", false},
+			{record{AccessToken: "a"}, "Bearer a", false}, {record{AccessToken: "a"}, "Bearer b", true},
+			{record{AccessToken: "a", ExpiresAt: now.Add(1)}, "", true}, {record{AccessToken: "a", ExpiresAt: now}, "", false},
+		} {
+			assert.Equal(t, test.want, test.r.usable(test.refused), "%+v", test)
+		}
+	})
+}
+
+// The page is at an https address, or at one of the server's own kind, and asks for what is
+// known; its address has at most maxPage bytes.
+func TestPageOfALogin(t *testing.T) {
+	t.Parallel()
+	at := func(server, page string) (string, error) {
+		a := New(Config{OAuth: config.OAuth{AuthorizationURL: page}, URL: server, Store: new(Memory)})
+		defer a.Close()
+		return a.page(&discovery{metadata: &transport.AuthServerMetadata{AuthorizationEndpoint: "https://other.example/a"}, scopes: []string{"x", "y"}}, &record{ClientID: "c", Resource: "r"}, "http://127.0.0.1:1/callback", "state", "verifier")
+	}
+	page, err := at("https://h.example/mcp", "https://h.example/a?b=1&state=mine")
+	require.NoError(t, err)
+	u, err := url.Parse(page)
+	require.NoError(t, err)
+	assert.Equal(t, "h.example", u.Host)
+	assert.Equal(t, url.Values{
+		"b": {"1"}, "response_type": {"code"}, "client_id": {"c"}, "redirect_uri": {"http://127.0.0.1:1/callback"}, "state": {"state"}, "resource": {"r"},
+		"code_challenge": {transport.GenerateCodeChallenge("verifier")}, "code_challenge_method": {"S256"}, "scope": {"x y"},
+	}, u.Query())
+	page, err = at("https://h.example/mcp", "")
+	require.NoError(t, err)
+	assert.Contains(t, page, "https://other.example/a?")
+	for _, bad := range []string{"http://h.example/a", "ftp://h.example/a", "https:///a", "/a", "https://h.example/%zz", "javascript:alert(1)"} {
+		_, err := at("https://h.example/mcp", bad)
+		assert.ErrorContains(t, err, "is not an https URL", bad)
+	}
+	_, err = at("http://127.0.0.1:2/mcp", "http://127.0.0.1:1/a")
+	assert.NoError(t, err)
+	_, err = at("http://127.0.0.1:2/mcp", "ftp://127.0.0.1:1/a")
+	assert.Error(t, err)
+	page, err = at("https://h.example/mcp", "https://h.example/")
+	require.NoError(t, err)
+	path := strings.Repeat("a", maxPage-len(page))
+	page, err = at("https://h.example/mcp", "https://h.example/"+path)
+	require.NoError(t, err)
+	assert.Len(t, page, maxPage)
+	_, err = at("https://h.example/mcp", "https://h.example/a"+path)
+	assert.ErrorContains(t, err, "32769 bytes, more than the limit of 32768")
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"testing"
@@ -29,6 +30,25 @@ func TestNoPipe(t *testing.T) {
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	assert.ErrorIs(t, err, syscall.EMFILE)
 	assert.ErrorContains(t, err, "no pipe for the process: ")
+}
+
+// A program that can't be started keeps no pipe.
+func TestNoProgramKeepsNoPipe(t *testing.T) {
+	cfg := config.Server{Name: "none", Command: filepath.Join(t.TempDir(), "none")}
+	pipes := func() (n int) {
+		open, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(open)
+	}
+	const starts = 20
+	collect := debug.SetGCPercent(-1) // a collection closes files too
+	defer debug.SetGCPercent(collect)
+	before := pipes()
+	for range starts {
+		_, err := startProcess(&cfg, newSecrets(&cfg, nil))
+		require.Error(t, err)
+	}
+	assert.Less(t, pipes(), before+starts, "each start has six")
 }
 
 // sleepers returns the processes that sleep for that time.
