@@ -253,6 +253,33 @@ func TestServerAloneThatStarts(t *testing.T) {
 	assert.Contains(t, say(t, c, mcphybrid.PageToolName, map[string]any{"id": "r1"}), "xxx")
 }
 
+// A server whose name is a pattern has no more than itself at its endpoint.
+func TestServerAloneWithAPatternForAName(t *testing.T) {
+	_, _, list := twins()
+	star := server.NewMCPServer("star", "1")
+	star.AddTools(saying("shine", "star"))
+	_, url, _ := startHTTP(t, gatewayOptions{servers: append(list, mcphybrid.ServerConfig{Name: "*", InProcess: star})}, web.Options{})
+	for _, opts := range generations {
+		c, _ := connect(t, overHTTP(url+"/%2A"), "test", opts...)
+		assert.Subset(t, []string{"shine", mcphybrid.PageToolName}, toolNames(t, c))
+		assert.Equal(t, "star", say(t, c, "shine", nil))
+		result, err := call(t.Context(), c, "search", nil)
+		require.NoError(t, err)
+		assert.True(t, result.IsError)
+		prompts, err := c.ListPrompts(t.Context(), mcp.ListPromptsRequest{})
+		require.NoError(t, err)
+		assert.Empty(t, prompts.Prompts)
+		_, err = c.GetPrompt(t.Context(), mcp.GetPromptRequest{Params: mcp.GetPromptParams{Name: "greet"}})
+		assert.Error(t, err)
+		resources, err := c.ListResources(t.Context(), mcp.ListResourcesRequest{})
+		require.NoError(t, err)
+		assert.Empty(t, resources.Resources)
+		_, err = c.ReadResource(t.Context(), mcp.ReadResourceRequest{Params: mcp.ReadResourceParams{URI: "pet://one"}})
+		assert.Error(t, err)
+		require.NoError(t, c.Close())
+	}
+}
+
 // A session is of no use at another endpoint, and who may not call learns nothing of servers.
 func TestSessionsBelongToEndpoints(t *testing.T) {
 	t.Setenv(tokens.Variable, "right")
