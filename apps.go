@@ -56,6 +56,19 @@ func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any
 	return res, err
 }
 
+// hasAppToolsOf reports whether c has the same tools that are for apps only as prev.
+func (c *catalog) hasAppToolsOf(prev *catalog) bool {
+	of := func(c *catalog) (list []*BridgeTool) {
+		for _, s := range c.list.servers {
+			if s != nil {
+				list = append(list, s.appTools...)
+			}
+		}
+		return list
+	}
+	return slices.EqualFunc(of(c), of(prev), func(a, b *BridgeTool) bool { return a.name == b.name && a.def == b.def })
+}
+
 // all returns all tools of a server: those that are for the model, then the others. s may be
 // nil.
 func (s *serverTools) all() []*BridgeTool {

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -42,4 +43,21 @@ func TestOnResourcesMayDoAnything(t *testing.T) {
 		<-done
 		require.NoError(t, m.Close(), name)
 	}
+}
+
+// A host is told of tools that are for apps only: no registry has them.
+func TestOnResourcesTellsOfToolsForApps(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	m, _ := newTestManager(t, &Options{OnResources: func(string) { calls.Add(1) }})
+	tool := echoTool("polls", "Polls")
+	require.NoError(t, m.AddTools("s", tool))
+	require.NoError(t, m.AddTools("t", echoTool("other", "Another")))
+	assert.Zero(t, calls.Load())
+	tool.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"ui": map[string]any{"visibility": []string{"app"}}})
+	require.NoError(t, m.AddTools("app", tool))
+	soon(t, func() bool { return calls.Load() == 1 })
+	require.NoError(t, m.AddTools("u", echoTool("third", "A third")))
+	require.True(t, m.RemoveServer("app"))
+	soon(t, func() bool { return calls.Load() == 2 })
 }

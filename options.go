@@ -274,7 +274,8 @@ type Options struct {
 	OnRequest func(ctx context.Context, server string)
 
 	// OnResources is called after the resources, templates or prompts of servers have
-	// changed, so that a host can list them again. user is "" for the system's
+	// changed, or the tools that are for apps only, so that a host can list them again: what no
+	// [Registry] has. user is "" for the system's
 	// servers, and else the id of the user of whose servers they are. For one
 	// of these, one call follows the other, and one may tell of several changes.
 	OnResources func(user string)

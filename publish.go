@@ -34,7 +34,7 @@ func (m *Manager) publishChange(f func() error) error {
 	m.cur.Store(c)
 	m.embed()
 	m.lookups.Changed()
-	if m.opts.OnResources != nil && c.shelf != prev.shelf {
+	if m.opts.OnResources != nil && (c.shelf != prev.shelf || !c.hasAppToolsOf(prev)) {
 		m.starting.Go(m.tellResources)
 	}
 	known := make(map[string]bool, len(prev.problems))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/wire"
 )
 
@@ -61,7 +62,7 @@ func (g *gateway) of(ctx context.Context) *conversation {
 func (g *gateway) listen(ctx context.Context, s server.ClientSession) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.listeners[s] = struct{}{}
+	g.listeners[s] = web.ServerOf(ctx)
 	context.AfterFunc(ctx, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()

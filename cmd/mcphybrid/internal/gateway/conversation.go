@@ -22,6 +22,7 @@ type conversation struct {
 	*wire.Notices
 
 	// When the client first needs them, it has said who it is.
+	scope
 	session *mcphybrid.Session // nil until then
 	of      *tokens.Holder     // whose rights the session has
 	follows bool               // lists the tools again when told that they have changed
@@ -82,26 +83,24 @@ func (g *gateway) gone(id string) {
 func (g *gateway) client(ctx context.Context) *conversation {
 	s := server.ClientSessionFromContext(ctx)
 	if s == nil {
-		return g.stranger(tokens.HolderOf(ctx))
+		return g.stranger(ctx)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.clients[s.SessionID()]
 	if c == nil {
-		return g.stranger(tokens.HolderOf(ctx))
+		return g.stranger(ctx)
 	}
 	if c.session == nil {
 		name := ""
 		if s, ok := s.(server.SessionWithClientInfo); ok {
 			name = s.GetClientInfo().Name
 		}
-		c.of, c.number = tokens.HolderOf(ctx), g.numbers.Add(1)
-		c.follows = slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name)
+		c.scope, c.of, c.number = g.scope(ctx), tokens.HolderOf(ctx), g.numbers.Add(1)
+		c.follows = c.server == "" && (slices.Contains(g.opts.follow, "*") || slices.Contains(g.opts.follow, name))
 		c.once = slices.Contains(listsOnce, name)
 		c.hurries = c.once && !g.opts.insists
-		opts := c.sessionOptions()
-		opts.Label = name
-		c.session = g.mgr.NewSession(opts)
+		c.session = g.newSession(c, name)
 	}
 	return c
 }
@@ -115,15 +114,16 @@ var listsOnce = []string{"codex-mcp-client"}
 const hurry = 400 * time.Millisecond
 
 // stranger returns a client of which nothing is kept.
-func (g *gateway) stranger(of *tokens.Holder) *conversation {
-	c := &conversation{of: of, Notices: wire.NewNotices()}
+func (g *gateway) stranger(ctx context.Context) *conversation {
+	c := &conversation{scope: g.scope(ctx), of: tokens.HolderOf(ctx), Notices: wire.NewNotices()}
 	c.Begin()
-	c.session = g.mgr.NewSession(c.sessionOptions())
+	c.session = g.newSession(c, "")
 	return c
 }
 
-func (c *conversation) sessionOptions() *mcphybrid.SessionOptions {
-	opts := &mcphybrid.SessionOptions{Client: true, Disclosure: mcphybrid.ByBridge}
+// newSession returns a new Session with the rights of a client, which calls itself that name.
+func (g *gateway) newSession(c *conversation, name string) *mcphybrid.Session {
+	opts := &mcphybrid.SessionOptions{Client: true, Disclosure: mcphybrid.ByBridge, Label: name}
 	if c.follows {
 		opts.Disclosure = mcphybrid.ByActivation
 	}
@@ -135,5 +135,11 @@ func (c *conversation) sessionOptions() *mcphybrid.SessionOptions {
 		// can't be read on.
 		opts.Access.Deny = append(slices.Clone(opts.Access.Deny), mcphybrid.PageToolName)
 	}
-	return opts
+	s := g.mgr.NewSession(opts)
+	if c.server == "" {
+		return s
+	}
+	defer s.Close()
+	opts.Access = c.onlyServer()
+	return s.NewChild(opts)
 }

@@ -117,6 +117,13 @@ func quiet(opts gatewayOptions) *gateway {
 	return newGateway(opts)
 }
 
+// holding returns the context of a request of who has a token with these rights.
+func holding(t *testing.T, may mcphybrid.Access) context.Context {
+	ctx, release := tokens.With(t.Context(), &tokens.Holder{Access: may, Over: context.Background()})
+	t.Cleanup(release)
+	return ctx
+}
+
 // A client is greeted at once while a server does not answer. The list of tools waits for
 // that, but not longer than the client may, and the client is told of the rest.
 func TestInitializeWaitsForNobody(t *testing.T) {
@@ -133,7 +140,7 @@ func TestInitializeWaitsForNobody(t *testing.T) {
 		assert.Zero(t, time.Since(begun))
 		assert.Contains(t, hello.Result.Instructions, mcphybrid.SearchToolName)
 		assert.Contains(t, hello.Result.Instructions, `"silent"`)
-		guest := g.stranger(&tokens.Holder{Access: mcphybrid.Access{Allow: []string{"quick/*"}}})
+		guest := g.stranger(holding(t, mcphybrid.Access{Allow: []string{"quick/*"}}))
 		assert.NotContains(t, g.instructions(guest), "silent", "a server that it may not use")
 
 		c.say(initialized)

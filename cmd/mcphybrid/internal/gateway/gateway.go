@@ -74,8 +74,8 @@ type gateway struct {
 	endCalls context.CancelFunc
 
 	mu        sync.Mutex
-	clients   map[string]*conversation // by mcp-go's session ID
-	listeners map[server.ClientSession]struct{}
+	clients   map[string]*conversation        // by mcp-go's session ID
+	listeners map[server.ClientSession]string // the server of whose endpoint, or ""
 	draining  bool
 	running   int        // requests that are being answered
 	idle      *sync.Cond // signals that running is 0
@@ -90,7 +90,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.WithDefaults()
 	g := &gateway{
 		opts:   opts,
-		opened: openCalls{waiting: make(map[string]*openCall)}, clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]struct{}), book: newCallBook(opts.servers), figures: figures.New(), logins: new(debug.Logins),
+		opened: openCalls{waiting: make(map[string]*openCall)}, clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]string), book: newCallBook(opts.servers), figures: figures.New(), logins: new(debug.Logins),
 	}
 	g.idle = sync.NewCond(&g.mu)
 	var ready context.CancelFunc
@@ -111,6 +111,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		OnEvent: g.event,
 		OnResources: func(string) {
 			g.tellAll(mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged)
+			g.tellOwn()
 		},
 		Middleware: []mcphybrid.Middleware{g.attribute},
 		OnRequest: func(ctx context.Context, server string) {
@@ -202,12 +203,15 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	enough()
 	ready()
 	c.told.Store(false) // the client is told of changes from here on
+	if c.server != "" {
+		return c.listOwn(g.opts.trust.File != "", server.IsModernRequest(ctx))
+	}
 	come := g.haveCome(c)
 	session := c.session
 	if !c.follows {
 		// A Session never changes what it has shown, but a client that lists
 		// again wants the current tools.
-		session = g.mgr.NewSession(c.sessionOptions())
+		session = g.newSession(c, "")
 	}
 	all := session.Tools()
 	c.listed.Store(int64(len(all)))
@@ -227,22 +231,21 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 	header, args := r.Header, r.Params.RawArguments // not all of r, which an open call would keep
 	q := request{"tools/call", string(name), args, r.Params.Meta}
 	result, asks, err := converse(ctx, g, q, r.Params.MultiRoundTripParams, func(ctx context.Context, c *clientCall) (*mcp.CallToolResult, error) {
-		session := c.from.session
-		if err := checkMirrored(ctx, header, session, string(name), args); err != nil {
+		if err := checkMirrored(ctx, header, c.from, string(name), args); err != nil {
 			return nil, err
 		}
 		header = nil // it may be large, and is not needed while the call waits
-		args := ownURI(string(name), args)
-		result, err := session.Call(ctx, string(name), args)
+		args := c.from.ownURI(string(name), args)
+		result, err := g.callTool(ctx, c.from, string(name), args)
 		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
 			await(ctx, g.all)
-			result, err = session.Call(ctx, string(name), args)
+			result, err = g.callTool(ctx, c.from, string(name), args)
 		}
 		if result != nil {
 			copied := *result
 			copied.Result, copied.MultiRoundTripResult = fromHere(result.Result), mcp.MultiRoundTripResult{} // the gateway asks for itself
 			if from := c.answeredBy(); from != "" {
-				copied.Content = g.relink(from, result.Content)
+				copied.Content = c.from.relink(from, result.Content)
 			}
 			result = &copied
 		}

@@ -34,6 +34,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *web.Site) error {
 		server.WithStreamableHTTPCORS(server.WithCORSAllowedOrigins(w.Origins...)))
 	w.Sessions.End = func(id string) { endSession(mcp, id) }
 	s := w.Server(web.Front{
+		Has:      g.hasServer,
 		Messages: wire.WithEvents(limits.Write, g.withNotices(mcp)),
 		Debug:    g.page(), Metrics: g.metrics(w), Health: http.HandlerFunc(g.health),
 		Streams: streams, Log: g.opts.log,

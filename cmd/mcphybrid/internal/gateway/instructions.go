@@ -15,8 +15,11 @@ const maxStarting = 20
 // shown once it would show forever. Who may not use every server is told of none that is
 // still starting.
 func (g *gateway) instructions(c *conversation) string {
-	s := g.mgr.NewSession(c.sessionOptions())
+	s := g.newSession(c, "")
 	defer s.Close()
+	if c.server != "" {
+		return g.serverInstructions(c, s)
+	}
 	section := ""
 	if s.IsSearchMode() {
 		section = s.SearchSection()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 )
@@ -30,7 +29,7 @@ func TestSpecH6InstructionsPassTheGateway(t *testing.T) {
 		c.say(initialized)
 		search := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"mcp_tool_search","arguments":{"query":"select:ledger"}}}`
 		assert.Contains(t, c.say(search).text(), `"servers":[{"name":"ledger","instructions":"# Ledger\nKeeps accounts. More"}]`)
-		guest := g.stranger(&tokens.Holder{Access: mcphybrid.Access{Allow: []string{"quick/*"}}})
+		guest := g.stranger(holding(t, mcphybrid.Access{Allow: []string{"quick/*"}}))
 		assert.NotContains(t, g.instructions(guest), "ledger")
 	})
 }

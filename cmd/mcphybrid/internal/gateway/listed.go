@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
@@ -49,8 +50,15 @@ func listed(t mcphybrid.Tool, wary, modern bool) mcp.Tool {
 		if meta[alwaysLoad] == true {
 			known[alwaysLoad] = true
 		}
+		ui := make(map[string]any)
 		if uri := b.AppURI(); uri != "" {
-			known["ui"] = map[string]any{"resourceUri": uri}
+			ui["resourceUri"] = uri
+		}
+		if who := visibility(meta); who != nil {
+			ui["visibility"] = who
+		}
+		if len(ui) > 0 {
+			known["ui"] = ui
 		}
 		if len(known) > 0 {
 			tool.Meta = mcp.NewMetaFromMap(known)
@@ -64,6 +72,22 @@ func listed(t mcphybrid.Tool, wary, modern bool) mcp.Tool {
 		tool.Icons = nil
 	}
 	return tool
+}
+
+// visibility returns who may call a tool by its _meta: "model" and "app", or nil if it does not
+// say.
+func visibility(meta map[string]any) (who []string) {
+	ui, _ := meta["ui"].(map[string]any)
+	names, said := ui["visibility"].([]any)
+	for _, name := range []string{"model", "app"} {
+		if slices.Contains(names, any(name)) {
+			who = append(who, name)
+		}
+	}
+	if said && who == nil {
+		return []string{}
+	}
+	return who
 }
 
 func isObjectSchema(schema json.RawMessage) bool {

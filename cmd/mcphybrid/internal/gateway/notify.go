@@ -48,6 +48,23 @@ func (g *gateway) watchTools() {
 	})
 }
 
+// tellOwn tells clients of one server that its tools may have changed: those that are for apps
+// only are in no Session's list.
+func (g *gateway) tellOwn() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.clients {
+		if c.server != "" {
+			c.Tell(mcp.MethodNotificationToolsListChanged)
+		}
+	}
+	for s, server := range g.listeners {
+		if server != "" {
+			tellListener(s, mcp.MethodNotificationToolsListChanged)
+		}
+	}
+}
+
 // A catalogWatch is a registry that reports changes of the tools.
 type catalogWatch struct {
 	*mcphybrid.ToolRegistry

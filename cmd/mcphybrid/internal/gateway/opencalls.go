@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/wire"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
@@ -132,7 +133,7 @@ func (g *gateway) openCall(ctx context.Context, q request, given mcp.InputRespon
 		owner: g.owner(ctx), given: given, asked: make(map[string]*question),
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	o.sum, o.small = sumOf(q)
+	o.sum, o.small = sumOf(web.ServerOf(ctx), q)
 	life, release := tokens.With(g.callerOnly(ctx), tokens.HolderOf(ctx))
 	life, o.end = context.WithCancel(life)
 	began := time.Now()
@@ -176,9 +177,9 @@ func (g *gateway) owner(ctx context.Context) any {
 	return tokens.HolderOf(ctx)
 }
 
-// sumOf returns the sum of what a request asks for, however its arguments are written, and
-// whether they and its _meta are few.
-func sumOf(q request) (sum [sha256.Size]byte, small bool) {
+// sumOf returns the sum of what a request asks for at the endpoint of a server, or of all,
+// however its arguments are written, and whether they and its _meta are few.
+func sumOf(server string, q request) (sum [sha256.Size]byte, small bool) {
 	raw, err := json.Marshal(q.args)
 	if err != nil || len(raw) > maxOpenArguments {
 		return sum, false
@@ -192,7 +193,7 @@ func sumOf(q request) (sum [sha256.Size]byte, small bool) {
 	if object, ok := args.(map[string]any); ok && len(object) == 0 {
 		args = nil // as without
 	}
-	if raw, err = json.Marshal([]any{q.method, q.name, args}); err != nil {
+	if raw, err = json.Marshal([]any{server, q.method, q.name, args}); err != nil {
 		return sum, false
 	}
 	sum = sha256.Sum256(raw)
@@ -376,7 +377,7 @@ func (c *openCalls) makeRoomLocked(o *openCall) bool {
 
 // resume gives a call the answers of its client, who waits for it again.
 func (c *openCalls) resume(ctx context.Context, owner any, q request, in mcp.MultiRoundTripParams) (*openCall, error) {
-	sum, small := sumOf(q)
+	sum, small := sumOf(web.ServerOf(ctx), q)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := c.waiting[in.RequestState]

@@ -287,9 +287,9 @@ func TestOpenCallsHaveALimit(t *testing.T) {
 	assert.Empty(t, q.answer)
 	assert.True(t, ended[2])
 
-	_, small := sumOf(request{args: json.RawMessage(`{"x":"` + strings.Repeat("x", maxOpenArguments) + `"}`)})
+	_, small := sumOf("", request{args: json.RawMessage(`{"x":"` + strings.Repeat("x", maxOpenArguments) + `"}`)})
 	assert.False(t, small)
-	_, small = sumOf(request{meta: mcp.NewMetaFromMap(map[string]any{"x": strings.Repeat("x", 256<<10)})})
+	_, small = sumOf("", request{meta: mcp.NewMetaFromMap(map[string]any{"x": strings.Repeat("x", 256<<10)})})
 	assert.False(t, small)
 	c.close()
 	assert.Empty(t, c.waiting)

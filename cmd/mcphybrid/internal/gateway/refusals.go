@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -42,13 +41,12 @@ var (
 // checkMirrored returns an error if a call of a listed tool over HTTP has other arguments in
 // its headers than in its message. Since protocol 2026-07-28 a client mirrors what the
 // tool's schema says. Of a tool that is not listed, clients do not know the schema.
-func checkMirrored(ctx context.Context, header http.Header, session *mcphybrid.Session, name string, args json.RawMessage) error {
+func checkMirrored(ctx context.Context, header http.Header, c *conversation, name string, args json.RawMessage) error {
 	if !server.IsModernRequest(ctx) || header.Get(mcp.HeaderProtocolVersion) == "" {
 		return nil
 	}
-	tools := session.Tools()
-	i := slices.IndexFunc(tools, func(t mcphybrid.Tool) bool { return t.Name() == name })
-	if i < 0 || !bytes.Contains(tools[i].InputSchema(), []byte("x-mcp-header")) {
+	tool := c.listedTool(name)
+	if tool == nil || !bytes.Contains(tool.InputSchema(), []byte("x-mcp-header")) {
 		return nil
 	}
 	if len(args) == 0 {
@@ -62,7 +60,7 @@ func checkMirrored(ctx context.Context, header http.Header, session *mcphybrid.S
 		values := header.Values(name)
 		return strings.Join(values[:min(1, len(values))], ""), len(values) > 0
 	}
-	if err := mcp.ValidateParamHeadersLookup(lookup, &mcp.Tool{Name: name, RawInputSchema: tools[i].InputSchema()}, params); err != nil {
+	if err := mcp.ValidateParamHeadersLookup(lookup, &mcp.Tool{Name: name, RawInputSchema: tool.InputSchema()}, params); err != nil {
 		return wire.Refuse(mcp.HEADER_MISMATCH, nil, fmt.Errorf("%w: %w", errMirrored, err))
 	}
 	return nil

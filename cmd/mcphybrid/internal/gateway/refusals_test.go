@@ -95,13 +95,13 @@ func TestMirroredArguments(t *testing.T) {
 		if test.header != nil {
 			header["Mcp-Param-Region"] = test.header
 		}
-		err := checkMirrored(modern, header, session, test.name, json.RawMessage(test.args))
+		err := checkMirrored(modern, header, &conversation{session: session}, test.name, json.RawMessage(test.args))
 		assert.Equal(t, test.want, err == nil, "%v %v", test, err)
 		if err != nil {
 			assert.ErrorIs(t, err, errMirrored)
 			assert.Equal(t, mcp.HEADER_MISMATCH, refusedBy(err).(*wire.Refusal).Code)
 		}
-		assert.NoError(t, checkMirrored(t.Context(), header, session, test.name, json.RawMessage(test.args)), "before 2026-07-28")
-		assert.NoError(t, checkMirrored(modern, nil, session, test.name, json.RawMessage(test.args)), "over standard input")
+		assert.NoError(t, checkMirrored(t.Context(), header, &conversation{session: session}, test.name, json.RawMessage(test.args)), "before 2026-07-28")
+		assert.NoError(t, checkMirrored(modern, nil, &conversation{session: session}, test.name, json.RawMessage(test.args)), "over standard input")
 	}
 }

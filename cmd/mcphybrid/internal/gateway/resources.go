@@ -23,9 +23,10 @@ const (
 func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 	hooks.AddAfterListResources(func(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, r *mcp.ListResourcesResult) {
 		r.Resources = []mcp.Resource{}
-		for _, from := range g.current(ctx, mcp.MethodNotificationResourcesListChanged).Resources() {
-			if to := (mcp.Resource{}); json.Unmarshal(from.Raw, &to) == nil {
-				to.URI = g.uri(from.Server, from.URI)
+		c := g.current(ctx, mcp.MethodNotificationResourcesListChanged)
+		for _, from := range c.session.Resources() {
+			if to := (mcp.Resource{}); c.has(from.Server) && json.Unmarshal(from.Raw, &to) == nil {
+				to.URI = c.uri(from.Server, from.URI)
 				to.Name = from.Name
 				r.Resources = append(r.Resources, to)
 			}
@@ -33,10 +34,11 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 	})
 	hooks.AddAfterListResourceTemplates(func(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, r *mcp.ListResourceTemplatesResult) {
 		r.ResourceTemplates = []mcp.ResourceTemplate{}
-		for _, from := range g.current(ctx, mcp.MethodNotificationResourcesListChanged).ResourceTemplates() {
+		c := g.current(ctx, mcp.MethodNotificationResourcesListChanged)
+		for _, from := range c.session.ResourceTemplates() {
 			to, template := (mcp.ResourceTemplate{}), mcp.URITemplate{}
-			quoted, _ := json.Marshal(g.uri(from.Server, from.URITemplate))
-			if json.Unmarshal(from.Raw, &to) == nil && json.Unmarshal(quoted, &template) == nil {
+			quoted, _ := json.Marshal(c.uri(from.Server, from.URITemplate))
+			if c.has(from.Server) && json.Unmarshal(from.Raw, &to) == nil && json.Unmarshal(quoted, &template) == nil {
 				to.URITemplate = &template
 				r.ResourceTemplates = append(r.ResourceTemplates, to)
 			}
@@ -45,10 +47,11 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 	hooks.AddAfterListPrompts(func(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, r *mcp.ListPromptsResult) {
 		r.Prompts = []mcp.Prompt{}
 		seen := make(map[string]bool)
-		for _, from := range g.current(ctx, mcp.MethodNotificationPromptsListChanged).Prompts() {
-			if to := (mcp.Prompt{}); !seen[from.Registered] && json.Unmarshal(from.Raw, &to) == nil {
+		c := g.current(ctx, mcp.MethodNotificationPromptsListChanged)
+		for _, from := range c.session.Prompts() {
+			if to := (mcp.Prompt{}); c.has(from.Server) && !seen[from.Registered] && json.Unmarshal(from.Raw, &to) == nil {
 				seen[from.Registered] = true
-				to.Name = from.Registered
+				to.Name = c.promptName(from)
 				r.Prompts = append(r.Prompts, to)
 			}
 		}
@@ -70,20 +73,20 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 	}
 }
 
-// current returns the Session of the client of a request for a list, whose changes it is
-// told of by a method.
-func (g *gateway) current(ctx context.Context, changes string) *mcphybrid.Session {
+// current returns the client of a request for a list, whose changes it is told of by a
+// method.
+func (g *gateway) current(ctx context.Context, changes string) *conversation {
 	c := g.client(ctx)
 	ready := c.Ask(changes)
 	g.awaitServers(ctx)
 	ready()
-	return c.session
+	return c
 }
 
 func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents []mcp.ResourceContents, err error) {
 	name, _ := r.Params.Arguments[nameKey].(string)
 	err = g.pass(ctx, request{"resources/read", "", name, r.Params.Meta}, func(ctx context.Context, c *clientCall) error {
-		from, uri := named(name)
+		from, uri := c.from.named(name)
 		result, err := c.from.session.ReadResource(ctx, from, uri)
 		if err == nil {
 			contents = make([]mcp.ResourceContents, len(result.Contents))
@@ -92,28 +95,36 @@ func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents
 					if old == uri {
 						return name
 					}
-					return g.uri(from, old)
+					return c.from.uri(from, old)
 				})
 			}
 		}
 		return err
 	})
-	return contents, notFound(ctx, name, refusal(name, err))
+	return contents, notFound(ctx, name, g.scope(ctx).refusal(name, err))
 }
 
 // refusal returns the error of a request, as the client gets it that asked for a URI. If
 // the URI names no server, neither does a refusal: the client may not know of it.
-func refusal(uri string, err error) error {
-	if from, own := named(uri); from == "" && errors.Is(err, mcphybrid.ErrNotPermitted) {
+func (s scope) refusal(uri string, err error) error {
+	if from, own := s.named(uri); from == "" && errors.Is(err, mcphybrid.ErrNotPermitted) {
 		return &mcphybrid.UnknownResourceError{ID: own}
 	}
 	return err
 }
 
-// promptNamed returns the prompt with that registered name.
-func promptNamed(s *mcphybrid.Session, name string) (mcphybrid.Prompt, error) {
-	for _, p := range s.Prompts() {
-		if p.Registered == name {
+// promptName returns what a client calls a prompt.
+func (s scope) promptName(p mcphybrid.Prompt) string {
+	if s.server != "" {
+		return p.Name
+	}
+	return p.Registered
+}
+
+// promptNamed returns the prompt that the client calls by that name.
+func (c *conversation) promptNamed(name string) (mcphybrid.Prompt, error) {
+	for _, p := range c.session.Prompts() {
+		if c.has(p.Server) && c.promptName(p) == name {
 			return p, nil
 		}
 	}
@@ -126,7 +137,7 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetP
 	delete(args, nameKey)
 	q := request{"prompts/get", name, args, r.Params.Meta}
 	result, asks, err := converse(ctx, g, q, r.Params.MultiRoundTripParams, func(ctx context.Context, c *clientCall) (*mcp.GetPromptResult, error) {
-		p, err := promptNamed(c.from.session, name)
+		p, err := c.from.promptNamed(name)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +149,7 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetP
 		copied.Result, copied.MultiRoundTripResult = fromHere(got.Result), mcp.MultiRoundTripResult{}
 		copied.Messages = make([]mcp.PromptMessage, len(got.Messages))
 		for i, m := range got.Messages {
-			m.Content = g.relink(p.Server, []mcp.Content{m.Content})[0]
+			m.Content = c.from.relink(p.Server, []mcp.Content{m.Content})[0]
 			copied.Messages[i] = m
 		}
 		return &copied, nil
@@ -155,9 +166,9 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetP
 // A completer passes on requests for completions.
 type completer struct{ g *gateway }
 
-func (by completer) complete(ctx context.Context, find func(*mcphybrid.Session) (server string, ref any, err error), argument mcp.CompleteArgument, more mcp.CompleteContext) (values *mcp.Completion, err error) {
+func (by completer) complete(ctx context.Context, find func(*conversation) (server string, ref any, err error), argument mcp.CompleteArgument, more mcp.CompleteContext) (values *mcp.Completion, err error) {
 	err = by.g.pass(ctx, request{"completion/complete", "", argument, nil}, func(ctx context.Context, c *clientCall) error {
-		from, ref, err := find(c.from.session)
+		from, ref, err := find(c.from)
 		if err == nil {
 			values, err = c.from.session.Complete(ctx, from, mcp.CompleteParams{Ref: ref, Argument: argument, Context: more})
 		}
@@ -168,17 +179,17 @@ func (by completer) complete(ctx context.Context, find func(*mcphybrid.Session) 
 
 // CompletePromptArgument implements [server.PromptCompletionProvider].
 func (c completer) CompletePromptArgument(ctx context.Context, name string, a mcp.CompleteArgument, more mcp.CompleteContext) (*mcp.Completion, error) {
-	return c.complete(ctx, func(s *mcphybrid.Session) (string, any, error) {
-		p, err := promptNamed(s, name)
+	return c.complete(ctx, func(of *conversation) (string, any, error) {
+		p, err := of.promptNamed(name)
 		return p.Server, mcp.PromptReference{Name: p.Name}, err
 	}, a, more)
 }
 
 // CompleteResourceArgument implements [server.ResourceCompletionProvider].
 func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a mcp.CompleteArgument, more mcp.CompleteContext) (*mcp.Completion, error) {
-	values, err := c.complete(ctx, func(*mcphybrid.Session) (string, any, error) {
-		from, own := named(uri)
+	values, err := c.complete(ctx, func(of *conversation) (string, any, error) {
+		from, own := of.named(uri)
 		return from, mcp.ResourceReference{URI: own}, nil
 	}, a, more)
-	return values, refusal(uri, err)
+	return values, c.g.scope(ctx).refusal(uri, err)
 }

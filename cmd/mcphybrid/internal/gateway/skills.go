@@ -45,23 +45,24 @@ func (g *gateway) addSkills(hooks *server.Hooks) server.ServerOption {
 		case methodSkillsList:
 			g.awaitServers(ctx)
 			skills := []any{}
-			for _, sk := range g.client(ctx).session.ServerSkills() {
-				if e := g.skill(sk); e != nil {
+			c := g.client(ctx)
+			for _, sk := range c.session.ServerSkills() {
+				if e := c.skill(sk); e != nil && c.has(sk.Server) {
 					skills = append(skills, e)
 				}
 			}
 			result["skills"] = skills
 		case methodSkillsGet:
 			err := g.pass(ctx, request{methodSkillsGet, "", r.Params.URI, nil}, func(ctx context.Context, c *clientCall) error {
-				from, own := named(r.Params.URI)
+				from, own := c.from.named(r.Params.URI)
 				sk, err := c.from.session.ServerSkill(ctx, from, own)
 				if err == nil {
-					result["skill"] = g.skill(sk)
+					result["skill"] = c.from.skill(sk)
 				}
 				return err
 			})
 			if err != nil {
-				return refuseSkill(refusal(r.Params.URI, err))
+				return refuseSkill(g.scope(ctx).refusal(r.Params.URI, err))
 			}
 		default:
 			return nil
@@ -80,7 +81,7 @@ func (g *gateway) addSkills(hooks *server.Hooks) server.ServerOption {
 
 // skill returns what a client gets of a skill: its URIs name its server. It is nil if the server
 // says nothing that can be read, which nobody has accepted.
-func (g *gateway) skill(sk mcphybrid.Resource) any {
+func (s scope) skill(sk mcphybrid.Resource) any {
 	type file struct {
 		URI    string `json:"uri"`
 		Digest string `json:"digest"`
@@ -94,9 +95,9 @@ func (g *gateway) skill(sk mcphybrid.Resource) any {
 	if json.Unmarshal(sk.Raw, &said) != nil {
 		return nil
 	}
-	said.URI = g.uri(sk.Server, sk.URI)
+	said.URI = s.uri(sk.Server, sk.URI)
 	for i, f := range said.Resources {
-		said.Resources[i].URI = g.uri(sk.Server, f.URI)
+		said.Resources[i].URI = s.uri(sk.Server, f.URI)
 	}
 	return said
 }

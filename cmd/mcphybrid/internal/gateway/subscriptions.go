@@ -87,7 +87,7 @@ func (g *gateway) subscribe(ctx context.Context, name string) error {
 		}
 		return err
 	})
-	return notFound(ctx, name, refusal(name, err))
+	return notFound(ctx, name, g.scope(ctx).refusal(name, err))
 }
 
 // begin returns a new subscription to name, or nil if there is one: then it waits until that
@@ -134,12 +134,12 @@ func (c *conversation) unsubscribe(name string) {
 // follow subscribes a client's Session to what the client calls name. told gets the client's
 // name of what has changed.
 func (g *gateway) follow(ctx context.Context, c *conversation, name string, told func(changed string)) (stop func(), err error) {
-	from, own := named(name)
+	from, own := c.named(name)
 	return c.session.SubscribeResource(ctx, from, own, func(changed string) {
-		if changed == own || from == "" && len(g.opts.servers) > 1 { // whose part it is, is not said
+		if changed == own || from == "" && !c.single { // whose part it is, is not said
 			changed = name
 		} else {
-			changed = g.uri(from, changed)
+			changed = c.uri(from, changed)
 		}
 		told(changed)
 	})

@@ -17,8 +17,8 @@ const wrapped = "mcphybrid://"
 
 // uri returns what a client calls a URI, or a template of URIs, of a server. A single
 // server's are as they are.
-func (g *gateway) uri(from, uri string) string {
-	if len(g.opts.servers) == 1 && !strings.HasPrefix(uri, wrapped) {
+func (s scope) uri(from, uri string) string {
+	if s.server != "" || s.single && !strings.HasPrefix(uri, wrapped) {
 		return uri
 	}
 	return wrapped + url.PathEscape(from) + "/" + uri
@@ -26,7 +26,10 @@ func (g *gateway) uri(from, uri string) string {
 
 // named returns what a client means by a URI. The server is "" if the URI names none:
 // then only one server may have it.
-func named(uri string) (from, own string) {
+func (s scope) named(uri string) (from, own string) {
+	if s.server != "" {
+		return s.server, uri
+	}
 	if rest, ok := strings.CutPrefix(uri, wrapped); ok {
 		if escaped, own, ok := strings.Cut(rest, "/"); ok {
 			if from, err := url.PathUnescape(escaped); err == nil {
@@ -39,7 +42,7 @@ func named(uri string) (from, own string) {
 
 // ownURI returns the arguments of a call. If it reads a resource, by the tool for that or
 // by one that calls it, they have the server and its own URI in place of the client's.
-func ownURI(name string, args json.RawMessage) json.RawMessage {
+func (s scope) ownURI(name string, args json.RawMessage) json.RawMessage {
 	var in struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
@@ -51,13 +54,13 @@ func ownURI(name string, args json.RawMessage) json.RawMessage {
 	var changed any
 	switch {
 	case name == mcphybrid.ResourceReadToolName:
-		from, own := named(in.URI)
+		from, own := s.named(in.URI)
 		if from == "" {
 			return args
 		}
 		changed = map[string]string{"server": from, "uri": own}
 	case (name == mcphybrid.CallToolName || name == mcphybrid.ReadOnlyCallToolName) && in.Name == mcphybrid.ResourceReadToolName:
-		inner := ownURI(in.Name, in.Arguments)
+		inner := s.ownURI(in.Name, in.Arguments)
 		if bytes.Equal(inner, in.Arguments) {
 			return args
 		}
@@ -76,12 +79,12 @@ var clientSchemes = []string{"https://", "http://", "ui://"}
 
 // relink returns contents of a server in which each URI that clients read names that
 // server.
-func (g *gateway) relink(from string, contents []mcp.Content) []mcp.Content {
+func (s scope) relink(from string, contents []mcp.Content) []mcp.Content {
 	rename := func(uri string) string {
-		if slices.ContainsFunc(clientSchemes, func(s string) bool { return strings.HasPrefix(uri, s) }) {
+		if slices.ContainsFunc(clientSchemes, func(scheme string) bool { return strings.HasPrefix(uri, scheme) }) {
 			return uri
 		}
-		return g.uri(from, uri)
+		return s.uri(from, uri)
 	}
 	list := make([]mcp.Content, len(contents))
 	for i, c := range contents {

@@ -27,7 +27,7 @@ type Sessions struct {
 // An httpSession is an entry of the table, by whose ID mcp-go knows the client.
 type httpSession struct {
 	id     string
-	of     *tokens.Holder // or nil, if no token was needed
+	of     owner
 	over   context.Context
 	cancel context.CancelFunc
 
@@ -41,15 +41,23 @@ func newSessions(max int) *Sessions {
 	return &Sessions{max: max, open: make(map[string]*httpSession)}
 }
 
+// An owner is whose a session is. It is of no use to others.
+type owner struct {
+	holder *tokens.Holder // or nil, if no token was needed
+	server string         // of the endpoint, or ""
+}
+
+func ownerOf(ctx context.Context) owner { return owner{tokens.HolderOf(ctx), ServerOf(ctx)} }
+
 // begunKey is for the place, in the context of a request, of the session that it begins.
 type begunKey struct{}
 
 // ResolveSessionIdManager implements [server.SessionIdManagerResolver]. Without a request,
 // mcp-go ends sessions that were silent.
 func (t *Sessions) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
-	m := sessionIDs{t, new(*httpSession), nil, r == nil}
+	m := sessionIDs{t, new(*httpSession), owner{}, r == nil}
 	if r != nil {
-		m.of = tokens.HolderOf(r.Context())
+		m.of = ownerOf(r.Context())
 		if begun, ok := r.Context().Value(begunKey{}).(**httpSession); ok {
 			m.begun = begun
 		}
@@ -61,8 +69,8 @@ func (t *Sessions) ResolveSessionIdManager(r *http.Request) server.SessionIdMana
 type sessionIDs struct {
 	*Sessions
 	begun **httpSession
-	of    *tokens.Holder
-	all   bool // it may end sessions of every holder
+	of    owner
+	all   bool // it may end the sessions of all owners
 }
 
 // Generate implements [server.SessionIdManager]. The session has a request until leave.
@@ -129,10 +137,10 @@ func (t sessionIDs) Terminate(id string) (isNotAllowed bool, err error) {
 }
 
 // enter notes a request of a session, and returns nil if there is no such session of who
-// asks: a session is worth nothing without the token that it was begun with. If the client
-// listens, the session may still end for another one. Otherwise it has a request until
+// asks: a session is worth nothing without the token that it was begun with, nor at another
+// endpoint. If the client listens, the session may still end for another one. Otherwise it has a request until
 // leave.
-func (t *Sessions) enter(id string, of *tokens.Holder, listens bool) *httpSession {
+func (t *Sessions) enter(id string, of owner, listens bool) *httpSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.open[id]
@@ -151,7 +159,7 @@ func (t *Sessions) EndOthers(stays func(*tokens.Holder) bool) {
 	t.mu.Lock()
 	var ended []*httpSession
 	for id, s := range t.open {
-		if !stays(s.of) {
+		if !stays(s.of.holder) {
 			delete(t.open, id)
 			ended = append(ended, s)
 		}
@@ -195,7 +203,7 @@ func (t *Sessions) withSession(next http.Handler) http.Handler {
 		defer cancel()
 		if id != "" {
 			listens := r.Method == http.MethodGet
-			if s := t.enter(id, tokens.HolderOf(r.Context()), listens); s != nil {
+			if s := t.enter(id, ownerOf(r.Context()), listens); s != nil {
 				if !listens {
 					defer t.leave(s)
 				}

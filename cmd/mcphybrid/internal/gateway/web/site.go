@@ -20,11 +20,15 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/figures"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/limits"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/plain"
 	"github.com/mcphybrid/mcphybrid/internal/hosts"
 )
 
 const (
 	Endpoint = "/mcp"
+
+	// serverEndpoint is where a single server is.
+	serverEndpoint = Endpoint + "/{server}"
 
 	// DebugPath is the path of the pages for people.
 	DebugPath = "/debug"
@@ -178,7 +182,8 @@ func (w *Site) scheme() string {
 
 // A Front is what a site serves.
 type Front struct {
-	Messages       http.Handler    // of clients, in its sessions
+	Messages       http.Handler // of clients, in its sessions
+	Has            func(server string) bool
 	Debug, Metrics http.Handler    // pages for operators, each only if the flags say so
 	Health         http.Handler    // for anybody
 	Streams        context.Context // ends endless streams
@@ -191,7 +196,9 @@ type Front struct {
 //	connections, token, messages, sessions
 func (w *Site) Server(f Front) *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle(Endpoint, w.guard(newIntake(w.limits).withMessage(w.Sessions.withSession(endingWith(f.Streams, sane(f.Messages))))))
+	messages := newIntake(w.limits).withMessage(w.Sessions.withSession(endingWith(f.Streams, sane(f.Messages))))
+	mux.Handle(Endpoint, w.guard(messages))
+	mux.Handle(serverEndpoint, w.guard(withServer(f.Has, messages)))
 	if w.debug {
 		page := w.guardPage(endingWith(f.Streams, f.Debug))
 		mux.Handle(DebugPath, page)
@@ -202,7 +209,7 @@ func (w *Site) Server(f Front) *http.Server {
 	}
 	mux.Handle(HealthPath, withoutMessage(f.Health))
 	mux.HandleFunc("/", func(out http.ResponseWriter, r *http.Request) {
-		refuse(out, r, http.StatusNotFound, "there is nothing here: see "+Endpoint, limits.SmallMessage)
+		refuse(out, r, http.StatusNotFound, "there is nothing here: see "+Endpoint+", or "+Endpoint+"/SERVER for one server", limits.SmallMessage)
 	})
 	return &http.Server{
 		Handler:           writingWithin(w.limits.Write, mux),
@@ -212,6 +219,28 @@ func (w *Site) Server(f Front) *http.Server {
 		ConnContext:       withVisit,
 		ErrorLog:          slog.NewLogLogger(f.Log.Handler(), slog.LevelWarn),
 	}
+}
+
+type serverKey struct{}
+
+// ServerOf returns the server of the endpoint to which a request was sent, or "" if that has
+// all servers.
+func ServerOf(ctx context.Context) string {
+	server, _ := ctx.Value(serverKey{}).(string)
+	return server
+}
+
+// withServer puts the server that a request's path names into its context, and refuses a server that is
+// not there.
+func withServer(has func(string) bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		server := r.PathValue("server")
+		if r.Method != http.MethodOptions && !has(server) { // a preflight has no token: it learns no names
+			refuse(out, r, http.StatusNotFound, fmt.Sprintf("there is no server %q here: %s has all servers", plain.Printable(server, plain.MaxName), Endpoint), limits.SmallMessage)
+			return
+		}
+		next.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), serverKey{}, server)))
+	})
 }
 
 // withoutMessage refuses all but requests for a page.

@@ -42,6 +42,7 @@ func site(t *testing.T, tokenFile string, front Front) (http.Handler, *Site, fun
 	if front.Messages == nil {
 		front.Messages = say("message ")
 	}
+	front.Has = func(server string) bool { return server == "files" || server == "a/b" }
 	front.Debug, front.Metrics, front.Health, front.Log = say("debug"), say("metrics"), say("health"), slog.New(slog.DiscardHandler)
 	if front.Streams == nil {
 		front.Streams = t.Context()
@@ -111,6 +112,30 @@ func TestWhoMayAsk(t *testing.T) {
 		{"POST", "/healthz", "", nil, 405, "only GET without a body"},
 		{"GET", "/healthz", "x", nil, 405, "only GET without a body"},
 		{"GET", "/other", "", nil, 404, "there is nothing here: see /mcp"},
+		{"POST", "/mcp/files", "{}", headers{"Authorization": a}, 200, "message {}"},
+		{"POST", "/mcp/%66iles", "{}", headers{"Authorization": b}, 200, "message {}"},
+		{"POST", "/mcp/a%2Fb", "{}", headers{"Authorization": a}, 200, "message {}"},
+		{"POST", "/mcp/files", "{}", nil, 401, "the bearer token is missing or wrong"},
+		{"POST", "/mcp/nothing", "{}", nil, 401, "the bearer token is missing or wrong"},
+		{"POST", "/mcp/files", "{}", headers{"Authorization": a, "Origin": "https://evil.example"}, 403, "this origin may not call"},
+		{"POST", "/mcp/files", "{}", headers{"Authorization": a, "Host": "evil.example"}, 403, `there is no host "evil.example" here`},
+		{"POST", "/mcp/files", strings.Repeat("x", 1001), headers{"Authorization": a}, 413, "1000"},
+		{"OPTIONS", "/mcp/files", "", headers{"Origin": "https://page.example"}, 200, "message"},
+		{"OPTIONS", "/mcp/nothing", "", headers{"Origin": "https://page.example"}, 200, "message"}, // tells no names
+		{"POST", "/mcp/nothing", "{}", headers{"Authorization": a}, 404, `there is no server "nothing" here: /mcp has all servers`},
+		{"POST", "/mcp/Files", "{}", headers{"Authorization": a}, 404, `there is no server "Files"`},
+		{"POST", "/mcp/files%2F", "{}", headers{"Authorization": a}, 404, `there is no server "files/"`},
+		{"POST", "/mcp/files%00", "{}", headers{"Authorization": a}, 404, `there is no server "files?"`},
+		{"POST", "/mcp/a%2F..%2Ffiles", "{}", headers{"Authorization": a}, 404, `there is no server "a/../files"`},
+		{"POST", "/mcp/%3Cscript%3E%0A", "{}", headers{"Authorization": a}, 404, `there is no server "<script>?"`},
+		{"POST", "/mcp/" + strings.Repeat("x", 5000), "{}", headers{"Authorization": a}, 404, `xxx…" here`},
+		{"POST", "/mcp/files/x", "{}", headers{"Authorization": a}, 404, "there is nothing here"},
+		{"POST", "/mcp/files/", "{}", headers{"Authorization": a}, 404, "there is nothing here"},
+		{"POST", "/mcp/", "{}", headers{"Authorization": a}, 404, "there is n"},
+		{"POST", "/mcp/x/../files", "{}", headers{"Authorization": a}, 307, ""}, // to /mcp/files
+		{"POST", "/mcp/%2e%2e/debug", "{}", headers{"Authorization": b}, 404, "there is nothing here"},
+		{"POST", "/mcp/%2e%2e", "{}", headers{"Authorization": b}, 404, `there is no server ".."`},
+		{"POST", "/mcp//files", "{}", headers{"Authorization": a}, 307, ""},
 	} {
 		if test.method == "DELETE" || test.method == "OPTIONS" {
 			if test.with == nil {
@@ -130,7 +155,7 @@ func TestWhoMayAsk(t *testing.T) {
 			assert.Empty(t, got.Header().Get("Access-Control-Allow-Origin"))
 		}
 	}
-	assert.Contains(t, counted(), "unauthorized_total 4\n")
+	assert.Contains(t, counted(), "unauthorized_total 6\n")
 }
 
 // Without tokens, everybody may ask at loopback, and pages open under names of it alone.
@@ -217,7 +242,7 @@ func TestSurplusSessionsEnd(t *testing.T) {
 	leave()
 	second, leave := begin(s, nil)
 	leave()
-	used := s.enter(first, nil, false)
+	used := s.enter(first, owner{}, false)
 	require.NotNil(t, used)
 	third, leaveThird := begin(s, nil)
 	assert.Equal(t, 3, s.Count())
@@ -265,8 +290,8 @@ func TestSessionsOfHolders(t *testing.T) {
 	assert.Equal(t, errNoSession, err)
 	_, err = of(a).Validate("other")
 	assert.Equal(t, errNoSession, err)
-	assert.Nil(t, s.enter(id, b, false))
-	session := s.enter(id, a, true)
+	assert.Nil(t, s.enter(id, owner{holder: b}, false))
+	session := s.enter(id, owner{holder: a}, true)
 	require.NotNil(t, session)
 	assert.Zero(t, session.requests, "a stream is no request")
 	notAllowed, err := of(b).Terminate(id)
