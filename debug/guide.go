@@ -119,9 +119,9 @@ func (g Guide) advice(s snapshot.Server) string {
 	key := func(name string) string { return fmt.Sprintf("%q of %q in %s", name, s.Name, file) }
 	switch s.Cause.Kind {
 	case cause.Program:
-		return "Correct " + key("command") + ", or install the program; its whole path works in any case." + then
+		return "Install the program and restart the server. Or correct " + key("command") + ": its whole path works in any case." + then
 	case cause.Folder:
-		return "Correct " + key("cwd") + ", or make the folder." + then
+		return "Make the folder and restart the server. Or correct " + key("cwd") + "." + then
 	case cause.Package:
 		return "Correct the name or version in " + key("args") + "." + then
 	case cause.Registry:
