@@ -116,16 +116,20 @@ func (g Guide) program() string { return cmp.Or(g.Program, "this program") }
 // advice says what a person can do about a server that is not ready.
 func (g Guide) advice(s snapshot.Server) string {
 	file, then := g.file()
+	again := ""
+	if !s.Retry.IsZero() {
+		again = " It is tried again by itself."
+	}
 	key := func(name string) string { return fmt.Sprintf("%q of %q in %s", name, s.Name, file) }
 	switch s.Cause.Kind {
 	case cause.Program:
-		return "Correct " + key("command") + ", or install the program; its whole path works in any case." + then
+		return "Install the program and restart the server. Or correct " + key("command") + ": its whole path works in any case." + then
 	case cause.Folder:
-		return "Correct " + key("cwd") + ", or make the folder." + then
+		return "Make the folder and restart the server. Or correct " + key("cwd") + "." + then
 	case cause.Package:
 		return "Correct the name or version in " + key("args") + "." + then
 	case cause.Registry:
-		return "See whether this machine reaches the registry. The server is tried again by itself."
+		return "See whether this machine reaches the registry." + again
 	case cause.Token:
 		return "Put a valid token into " + key("headers") + "." + then
 	case cause.Status, cause.Address:
@@ -133,9 +137,11 @@ func (g Guide) advice(s snapshot.Server) string {
 	case cause.Foreign:
 		return fmt.Sprintf("Correct %q or %s: it leads to something else.%s", "url", key("command"), then)
 	case cause.Timeout:
-		return "It may be downloading what it needs, and is tried again by itself. If it is always slow, raise " + key("startup_timeout_sec") + "." + then
+		return "It may be downloading what it needs." + again + " If it is always slow, raise " + key("startup_timeout_sec") + "." + then
 	case cause.Exit:
 		return fmt.Sprintf("Do what it says. Set its variables by %q, its arguments by %s: of the variables of %s, it has only PATH, HOME and the like.%s", "env", key("args"), g.program(), then)
+	case cause.Killed:
+		return "Something else on this machine ended it, perhaps for want of memory." + again
 	case cause.Login:
 		if g.Login != "" {
 			return "Log in, or run on the machine of " + g.program() + ": " + g.Login

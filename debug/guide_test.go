@@ -26,13 +26,17 @@ func TestAdvice(t *testing.T) {
 	t.Parallel()
 	g := Guide{Program: "the gateway", File: "/etc/mcp.json", Watched: true, Login: "mcphybrid login"}
 	for kind, want := range map[string]string{
-		cause.Program: `Correct "command" of "crm" in /etc/mcp.json, or install the program; its whole path works in any case. It is read again at once.`,
+		cause.Program: `Install the program and restart the server. Or correct "command" of "crm" in /etc/mcp.json: its whole path works in any case. It is read again at once.`,
 		cause.Folder:  `"cwd" of "crm" in /etc/mcp.json`, cause.Package: `"args" of "crm" in /etc/mcp.json`, cause.Token: `"headers" of "crm" in /etc/mcp.json`,
 		cause.Registry: "this machine reaches the registry", cause.Status: `"url" of "crm" in /etc/mcp.json`, cause.Address: `"url" of "crm" in /etc/mcp.json`, cause.Foreign: `"url" or "command" of "crm"`,
-		cause.Timeout: `"startup_timeout_sec" of "crm" in /etc/mcp.json`, cause.Exit: `Set its variables by "env"`, cause.Login: "Log in, or run on the machine of the gateway: mcphybrid login", "": "its author may know more",
+		cause.Timeout: `"startup_timeout_sec" of "crm" in /etc/mcp.json`, cause.Exit: `Set its variables by "env"`, cause.Killed: "perhaps for want of memory", cause.Login: "Log in, or run on the machine of the gateway: mcphybrid login", "": "its author may know more",
 	} {
 		assert.Contains(t, g.advice(snapshot.Server{Name: "crm", Cause: snapshot.Cause{Kind: kind}}), want, kind)
 	}
+	killed := snapshot.Server{Cause: snapshot.Cause{Kind: cause.Killed}}
+	assert.NotContains(t, g.advice(killed), "by itself")
+	killed.Retry = time.Now()
+	assert.Contains(t, g.advice(killed), "It is tried again by itself.")
 	crm := snapshot.Server{Name: "crm", Cause: snapshot.Cause{Kind: cause.Package}}
 	g.Watched = false
 	assert.Equal(t, `Correct the name or version in "args" of "crm" in /etc/mcp.json. Then restart the gateway: it reads the file at its start.`, g.advice(crm))

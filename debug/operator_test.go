@@ -39,7 +39,7 @@ func TestPageForOperatorAndDeveloper(t *testing.T) {
 	}
 	text, matters, body := of(debug.Guide{File: "/etc/mcp.json", Watched: true}.Operator(mgr))
 	for _, want := range []string{
-		`Server postgres is down since .*program not found: no-such-program Correct "command" of "postgres" in /etc/mcp.json, .* It is read again at once.`,
+		`Server postgres is down since .*program not found: no-such-program Install the program and restart the server. Or correct "command" of "postgres" in /etc/mcp.json: .* It is read again at once.`,
 		`Server calendar is down since .*npm: package not found \(404\): @x/calender Correct the name or version in "args" of "calendar" in /etc/mcp.json.`,
 		`Server crm refuses its token since .*the token in its header was refused Put a valid token into "headers" of "crm" in /etc/mcp.json.`,
 		`Server tickets is down since .*it ended: Error: JIRA_TOKEN is not set. Do what it says. Set its variables by "env"`,

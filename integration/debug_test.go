@@ -37,6 +37,10 @@ const (
 	browserVariable = "MCPHYBRID_CHROMIUM"
 	shotsVariable   = "MCPHYBRID_SCREENSHOTS"
 
+	// plainHost is a name of this machine that a browser does not take for one, so that it
+	// trusts a page there over HTTP less than one of loopback.
+	plainHost = "ops.test"
+
 	// browserPatience is enough for a browser that starts on a busy machine.
 	browserPatience = time.Minute
 )
@@ -68,6 +72,7 @@ func openBrowser(t *testing.T) *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(browserPatience),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.DisableGPU,
+		chromedp.Flag("host-resolver-rules", "MAP "+plainHost+" 127.0.0.1"),
 	)
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // root can't have a sandbox

@@ -226,14 +226,14 @@ func TestPageIsLive(t *testing.T) {
 	b.shows("Server postgres is down", "Server sentry is down", "Live.")
 	assert.Equal(t, 2, eval[int](b, `[...document.querySelectorAll('.matters button')].length`))
 	b.do(chromedp.Focus(chromedp.CSS(`.matters button`)), chromedp.KeyEvent(kb.Enter))
-	b.shows("restart of server postgres failed: ")
+	b.shows("Restart of server postgres failed: ")
 	assert.NotContains(t, eval[string](b, `location.href`), "do=", "a reload does not restart it again")
 
 	// Accepting a tool takes a look at it.
 	b.do(chromedp.Click(chromedp.CSS(`.mend a[href*=merge_branch]`)))
 	b.shows("Ignore all previous instructions", "instruction to the model", "Accept it?")
 	b.do(chromedp.Click(chromedp.CSS(`main .deed button`)))
-	b.shows("accept of merge_branch of server github is done")
+	b.shows("Accepting merge_branch of server github is done")
 	assert.Empty(t, n.mgr.Problems())
 
 	// Without script it reloads itself if it is asked to.

@@ -115,10 +115,10 @@ type Server struct {
 type Cause struct {
 	// Kind is "program", "folder" or "package" if it can't be started, since its program,
 	// its folder, or what a launcher such as npx should get is not there; "registry" if the
-	// launcher can't ask for it; "exit" if its program ended; "token" if the token in its configuration was refused, "login" if a person
-	// has to log in; "status" if its address answers with an error status, "address" if
-	// nobody answers there, "foreign" if that is no MCP server; "timeout" if it does not
-	// answer in time; or "".
+	// launcher can't ask for it; "exit" if its program ended, "killed" if by a signal;
+	// "token" if the token in its configuration was refused, "login" if a person has to log
+	// in; "status" if its address answers with an error status, "address" if nobody answers
+	// there, "foreign" if that is no MCP server; "timeout" if it does not answer in time; or "".
 	Kind string
 
 	What string // a line of at most 300 characters; "" if nothing is wrong

@@ -34,7 +34,8 @@ const (
 	Timeout  = "timeout"  // it does not answer in time
 	Address  = "address"  // nobody answers at its address
 	Foreign  = "foreign"  // what answers is no MCP server
-	Exit     = "exit"     // its program ended
+	Exit     = "exit"     // its program ended by itself
+	Killed   = "killed"   // its program was ended by a signal
 )
 
 // MaxWhat is how long What may be, in characters.
@@ -102,7 +103,10 @@ func quotedIn(said string) string {
 	return said
 }
 
-var exit = regexp.MustCompile(`(exit status \d+|signal: [a-z ]+|the process ended)(?:; its last words: (".*))?`)
+// quietly is how a process ended that said it had no error.
+const quietly = "the process ended"
+
+var exit = regexp.MustCompile(`(exit status \d+|signal: [a-z ]+|` + quietly + `)(?:; its last words: (".*))?`)
 
 // exited takes the error of a process that has ended apart.
 func exited(said string) (status, words string, ok bool) {
@@ -128,10 +132,16 @@ func ofExit(status, words string) Cause {
 			return Cause{Package, what}
 		}
 	}
-	if what := complaint(words); what != "" {
-		return Cause{Exit, "it ended: " + what}
+	what, isError := complaint(words)
+	switch {
+	case strings.HasPrefix(status, "signal: ") && !isError: // what it said last is no reason
+		return Cause{Killed, fmt.Sprintf("it was ended (%s)", status)}
+	case what == "":
+		return Cause{Exit, fmt.Sprintf("it ended without a word (%s)", status)}
+	case status == quietly && !isError:
+		return Cause{Exit, "it ended without an error, and said last: " + what}
 	}
-	return Cause{Exit, fmt.Sprintf("it ended without a word (%s)", status)}
+	return Cause{Exit, "it ended: " + what}
 }
 
 var (
@@ -195,18 +205,19 @@ var (
 	traced = regexp.MustCompile(` at (?:async )?(?:\S+ (?:\[[^\]]*\] )?\(|\[eval\]|node:|file:|/|[A-Z]:\\)| \{ (?:code|errno)|: \{ `)
 )
 
-// complaint returns what a program said last, without the trace of where it said so.
-func complaint(words string) string {
+// complaint returns what a program said last, and whether that is an error as Node.js and Python
+// print it: then without the trace of where it was raised.
+func complaint(words string) (what string, isError bool) {
 	m := raised.FindStringSubmatch(words)
 	if m == nil {
-		return words
+		return words, false
 	}
-	what := m[1]
+	what = m[1]
 	if strings.Contains(words, "Traceback (most recent call last)") {
 		for { // the last error is the one that was not handled
 			next := raised.FindStringSubmatch(what[1:])
 			if next == nil {
-				return what
+				return what, true
 			}
 			what = next[1]
 		}
@@ -214,5 +225,5 @@ func complaint(words string) string {
 	if at := traced.FindStringIndex(what); at != nil {
 		what = what[:at[0]]
 	}
-	return what
+	return what, true
 }

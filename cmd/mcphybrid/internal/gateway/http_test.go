@@ -4,14 +4,18 @@ package gateway
 
 import (
 	"context"
+	"html"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/figures"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/limits"
@@ -185,6 +189,36 @@ func TestButtonsOfTheGateway(t *testing.T) {
 	_, _, body := get(t, page, "for-me")
 	assert.Contains(t, body, `Restart of server pantry <span class="bad">failed: there is no such server</span>`)
 	assert.NotContains(t, body, "mgr.")
+}
+
+// An operator logs in to a server from the page, which says where.
+func TestLoginAtThePage(t *testing.T) {
+	a := mcptest.NewAuthority(t, server.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes"))))
+	book := new(logBook)
+	g, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "web", URL: a.Server}}, log: book.logger()}, web.Options{Debug: true})
+	page := strings.TrimSuffix(url, web.Endpoint) + web.DebugPath
+	<-g.all.Done()
+	_, _, body := get(t, page, "")
+	assert.Contains(t, body, ">Log in</button>")
+	pressed := make(chan int)
+	go func() {
+		status, _ := post(t, page+"?do=login&of=web", "", nil)
+		pressed <- status
+	}()
+	link := regexp.MustCompile(`<a href="([^"]*)"[^>]*>log in</a> at 127\.0\.0\.1:`)
+	var to []string
+	mcptest.Soon(t, func() bool {
+		_, _, body = get(t, page, "")
+		to = link.FindStringSubmatch(body)
+		return to != nil
+	}, "the page does not say where: %s", body)
+	mcptest.Browse(t, html.UnescapeString(to[1]))
+	assert.Equal(t, http.StatusOK, <-pressed, "it leads back to the page")
+	_, _, body = get(t, page, "")
+	assert.Contains(t, body, `Login to server web <span class="good">is done</span>`)
+	assert.NotContains(t, body, "log in</a>")
+	assert.Equal(t, mcphybrid.StateReady, g.mgr.Servers()[0].State)
+	assert.Contains(t, book.String(), `"action":"login","server":"web"`)
 }
 
 func TestTooLargeRequest(t *testing.T) {
