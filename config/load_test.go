@@ -351,6 +351,8 @@ func TestReferences(t *testing.T) {
 		{"opencode", "{file:~/surely/not/there}", "", "no such file"},
 		{"mcphybrid", "${input:x}", "", `"${input:x}": "inputs" does not have it`},
 		{"mcphybrid", "x${A", "", `"${" has no "}"`},
+		{"mcphybrid", "x${{ A }}", "", `"${{" is not a reference that is known here: want ${{ secrets.NAME }}`},
+		{"mcphybrid", "x${{ secrets.A", "", `"${{" is not a reference that is known here: want ${{ secrets.NAME }}`},
 		{"mcphybrid", "${X:-${A}}", "", `"${X:-…}": a reference within a reference is not supported`},
 		{"crush", "${X:-$A}", "", "a reference within a reference"},
 		{"crush", "${X:-a$(cat b)}", "", "a reference within a reference"},

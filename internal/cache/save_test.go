@@ -491,6 +491,10 @@ func TestNamesBesideABase(t *testing.T) {
 			require.NoError(t, err)
 			p.put(server, "a", tool(1, ""))
 		}
+		for i := range 300 { // all before a save begins, which has those that are there
+			_, _, err := p.book.Claim(fmt.Sprint("s", i), "")
+			require.NoError(t, err)
+		}
 		for i := range 300 {
 			add(fmt.Sprint("s", i))
 		}

@@ -513,6 +513,35 @@ func TestQueryVectors(t *testing.T) {
 	assert.Equal(t, []float32{1, 3999}, v, "no half of a character")
 }
 
+// A vector that the embedder did not make, or that is none of its own, is an error for all who
+// wait for it.
+func TestQueryVectorsThatFail(t *testing.T) {
+	t.Parallel()
+	away := errors.New("away")
+	for want, answer := range map[string]answered{
+		"away":             {nil, away},
+		"3 dimensions":     {[]float32{1, 2, 3}, nil},
+		"no numbers":       {[]float32{1, float32(math.NaN())}, nil},
+		"it has 0 dimensi": {nil, nil},
+	} {
+		vectorOf := New(Options{Embedder: answer, Model: "m"}, nil).QueryVector("x")
+		for range 2 {
+			v, err := vectorOf(t.Context())
+			assert.ErrorContains(t, err, want, "%v", v)
+		}
+	}
+}
+
+type answered struct {
+	vector []float32
+	err    error
+}
+
+func (answered) Model() string                                           { return "m" }
+func (answered) Dimensions() int                                         { return 2 }
+func (answered) Embed(context.Context, []string) ([][]float32, error)    { return nil, nil }
+func (a answered) EmbedQuery(context.Context, string) ([]float32, error) { return a.vector, a.err }
+
 // The text that is embedded has the names of the parameters.
 func TestTextOf(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,8 @@ func TestStepsOfAValidation(t *testing.T) {
 		{`{"properties":{"a":{"prefixItems":[{},{}]}}}`, `{"a":[true,false,true]}`, 8},
 		{`{` + draft7 + `"properties":{"a":{"items":[{}],"additionalItems":{}}}}`, `{"a":[true,false,true]}`, 9},
 		{`{` + draft7 + `"properties":{"a":{"items":{}}}}`, `{"a":[true,false,true]}`, 9},
+		{`{"properties":{"a":{"items":{"items":{"items":{"items":{}}}}}}}`, `{"a":[[[[true]]]]}`, 6*2 + 1}, // the fourth level costs more
+		{`{"$ref":"#/$defs/a","$defs":{"a":{"properties":{"a":{"$ref":"#/$defs/a"}}}}}`, `{"a":{"a":true}}`, 6 * 2},
 		{`{"properties":{"a":{"contains":{}}}}`, `{"a":[true,false]}`, 7},
 		{`{"properties":{"a":{"unevaluatedItems":{}}}}`, `{"a":[true,false]}`, 7},
 		{`{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[1,2]}`, 5 + 2*640/64},
