@@ -34,18 +34,21 @@ import (
 // startAuthority runs a published authorization server until the end of the test and
 // returns its address.
 func startAuthority(t *testing.T, ttl int) (issuer string) {
-	cmd := exec.CommandContext(t.Context(), "node", "servers/authority.mjs")
+	cmd := exec.Command("node", "servers/authority.mjs") // the test's context ends before its servers, which ask the authority
 	cmd.Env = append(os.Environ(), fmt.Sprintf("TTL=%d", ttl), "OIDC_PROVIDER="+filepath.Join(runDir, "npm/node_modules/oidc-provider/lib/index.js"))
 	return startPrinting(t, cmd)
 }
+
+// unkept keeps no connection: the authority may close one that is kept just as we send, and
+// nothing sends a POST again.
+var unkept = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // post sends a form to the authority and returns the status and the answer.
 func post(t testing.TB, address string, form url.Values) (int, map[string]any) {
 	req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(form.Encode()))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Close = true // the authority may close a connection that is kept just as we send, and nothing sends a POST again
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := unkept.Do(req)
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	var said map[string]any
