@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // count formats n with a no-break space between thousands.
@@ -44,15 +45,17 @@ func short(d time.Duration) string {
 	return unit(d.Hours()/24, "days")
 }
 
-// name returns a name that may be broken behind its separators, and within its words only if
-// one of them is longer than a line.
+// name returns a text with names that may be broken behind separators, and within their words
+// only if one of them is longer than a line.
 func name(text string) template.HTML {
 	var b strings.Builder
-	for i, r := range text {
-		b.WriteString(template.HTMLEscapeString(string(r)))
-		if strings.ContainsRune("_-/.:@", r) && i+1 < len(text) && !strings.ContainsRune("_-/.:@", rune(text[i+1])) {
+	before := ' '
+	for _, r := range text {
+		if strings.ContainsRune("_-/.:", before) && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			b.WriteString("<wbr>")
 		}
+		b.WriteString(template.HTMLEscapeString(string(r)))
+		before = r
 	}
 	return template.HTML(b.String())
 }

@@ -164,7 +164,7 @@ func TestLogins(t *testing.T) {
 func TestNamesBreak(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"": "", "git": "git", "mcp_git__log": "mcp_<wbr>git__<wbr>log", "a/b-c.": "a/<wbr>b-<wbr>c.", "<b>_é&": "&lt;b&gt;_<wbr>é&amp;",
+		"": "", "git": "git", "mcp_git__log": "mcp_<wbr>git__<wbr>log", "a/b-c.": "a/<wbr>b-<wbr>c.", "it ended: @x/y": "it ended: @x/<wbr>y", "<b>_é&": "&lt;b&gt;_<wbr>é&amp;",
 	} {
 		assert.Equal(t, want, string(name(in)))
 	}

@@ -66,7 +66,7 @@ func troubled(t *testing.T, well int, names ...string) string {
 // brokenWords is a script that returns names that a line break cuts inside a word.
 const brokenWords = `(() => {
 	const broken = [];
-	for (const e of document.querySelectorAll('h1, h2, tbody th, td[data-label=server], .try')) {
+	for (const e of document.querySelectorAll('h1, h2, tbody th, td[data-label=server], .try, .matters')) {
 		const walk = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);
 		while (walk.nextNode()) {
 			const text = walk.currentNode, range = document.createRange();
