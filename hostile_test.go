@@ -152,6 +152,7 @@ var hostileRows = []hostileRow{
 
 	// HTTP.
 	{name: "HTTP 400", over: "hm", then: mischief{At: call, Status: 400, Data: sorry}, call: "request failed with status 400"},
+	{name: "HTTP 400 with a million values as events", over: "hm", then: mischief{At: call, Status: 400, Type: events, Data: `{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"no","data":[` + strings.Repeat("[],", 1e6/2) + `1]}}`}, call: "a message has more values than the limit of 500000"},
 	{name: "HTTP 401", over: "hm", then: mischief{At: call, Status: 401, Data: sorry}, call: "the user has to log in"},
 	{name: "HTTP 401 from the start", over: "hm", does: mischief{Status: 401, Data: sorry}, start: "the user has to log in"},
 	{name: "HTTP 404", over: "hm", then: mischief{At: call, Status: 404, Data: sorry}, call: down, is: ErrServerDown},

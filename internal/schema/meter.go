@@ -58,6 +58,11 @@ func (g *gauge) fits(v any, depth, path int) bool {
 			case "$ref", "$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$schema": // resolving one may visit all others
 				g.left -= 16
 			}
+			if id, ok := value.(string); ok && (name == "$id" || name == "id") { // those below it are joined to it
+				if g.left -= len(id); g.left < 0 {
+					return false
+				}
+			}
 		}
 	}
 	return true

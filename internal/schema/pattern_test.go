@@ -71,6 +71,9 @@ func TestSchemaCost(t *testing.T) {
 		{"multiples", func(n int) string { return `{"allOf":[` + each(n, `{"multipleOf":1e400}`) + `]}` }},
 		{"numbers", func(n int) string { return `{"enum":[` + each(n, `1e400`) + `]}` }},
 		{"identifiers", func(n int) string { return `{"allOf":[` + each(n, `{"$id":"schema://a/#N"}`) + `]}` }},
+		{"identifiers below a long one", func(n int) string {
+			return `{"$id":"schema://a/` + strings.Repeat("y", 500*n) + `/","allOf":[` + each(n, `{"$id":"#N"}`) + `]}`
+		}},
 		{"anchors", func(n int) string { return `{"allOf":[` + each(n, `{"$anchor":"a#N"}`) + `]}` }},
 		{"dynamic anchors", func(n int) string {
 			return `{"allOf":[` + each(n, `{"$dynamicAnchor":"a#N","$dynamicRef":"#a#N"}`) + `]}`

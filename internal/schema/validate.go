@@ -23,7 +23,7 @@ import (
 //     differently.
 //   - It ignores a pattern that is not a regular expression of Go's, or too large.
 //   - It accepts all arguments if the schema can't be compiled or would need more
-//     than maxSteps.
+//     than maxSteps, of which each value of the arguments is one.
 //
 // It does not convert types: "5" is not a number.
 type Validator struct {
@@ -85,6 +85,9 @@ func (v *Validator) Validate(args json.RawMessage) (violations []Violation, more
 	if name := text.Twice(args); name != "" {
 		return []Violation{{Problem: fmt.Sprintf("has the member %q more than once", text.Line(name, maxQuoted))}}, 0
 	}
+	if text.CountValues(args) > maxSteps { // to decode one takes as long as a step, and text.ValueSize
+		return nil, 0
+	}
 	doc, err := decodeJSON(args)
 	if err != nil || !(&gauge{left: math.MaxInt}).fits(doc, 0, 0) {
 		return nil, 0
@@ -124,7 +127,7 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 	}
 	values := gauge{left: maxSchemaValues}
 	if !values.fits(doc, 0, 0) {
-		return nil, fmt.Errorf("the schema is too large, too deep, or has a number that is too large: it may have %d values, of which an object or a boolean counts %d and a deep one more, %d levels, and numbers of %d digits", maxSchemaValues, perObject, maxJSONNesting, maxNumber)
+		return nil, fmt.Errorf("the schema is too large, too deep, or has a number that is too large: it may have %d values, of which an object or a boolean counts %d, an $id its bytes and a deep one more, %d levels, and numbers of %d digits", maxSchemaValues, perObject, maxJSONNesting, maxNumber)
 	}
 	each := maxSchemaValues - values.left
 	expressions := newPatterns()

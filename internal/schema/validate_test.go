@@ -236,6 +236,21 @@ func repeat(n int, f func(i int) string) string {
 	return strings.Join(list, ",")
 }
 
+// Arguments with more values than there may be steps are not decoded, even where the schema
+// does not look at each. A member that stands there twice is found all the same.
+func TestHugeArguments(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"properties":{"a":{"type":"string"}}}`))
+	args := func(values int, more string) json.RawMessage {
+		return json.RawMessage(`{"a":[[` + strings.Repeat("1,", values-4) + `1]]` + more + `}`)
+	}
+	found, _ := v.Validate(args(100_000, ""))
+	assert.Len(t, found, 1)
+	found, _ = v.Validate(args(100_001, ""))
+	assert.Empty(t, found)
+	found, _ = v.Validate(args(100_001, `,"a":1`))
+	assert.Len(t, found, 1)
+}
+
 // No schema and no arguments make validation slow.
 func TestValidateBounded(t *testing.T) {
 	numbers := func(n int, number string) string { return strings.Repeat(number+",", n) + "1" }

@@ -271,13 +271,17 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		max:         t.maxMessage,
 		maxValues:   t.maxValues,
 		unsolicited: t.unsolicited,
-		events:      kind == "text/event-stream",
+		events:      kind == "text/event-stream" && isRead(resp.StatusCode),
 	}
 	if !t.older && r.Method == http.MethodPost && lacksMethod(resp) {
 		resp.StatusCode = http.StatusBadRequest // mcp-go reads what it says, and does not end the session
 	}
 	return resp, nil
 }
+
+// isRead reports whether mcp-go reads the events in an answer with that status. Others it
+// takes for one message, whatever their type.
+func isRead(status int) bool { return status == http.StatusOK || status == http.StatusAccepted }
 
 // copied is how many bytes of an event the reader may copy for each byte that
 // the event may have.
