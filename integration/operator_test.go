@@ -31,7 +31,9 @@ func troubled(t *testing.T, well int, names ...string) string {
 		s := mcpserver.NewMCPServer(name, "1", mcpserver.WithToolCapabilities(true))
 		for j := range 8 {
 			s.AddTool(mcp.NewTool(fmt.Sprintf("list_open_customer_records_%d", j), mcp.WithDescription(fmt.Sprintf("Lists open records of kind %d of the %s", j, name))),
-				func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return mcp.NewToolResultText("none"), nil })
+				func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					return mcp.NewToolResultText("none"), nil
+				})
 		}
 		servers = append(servers, mcphybrid.ServerConfig{Name: name, InProcess: s})
 	}
