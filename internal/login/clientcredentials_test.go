@@ -292,7 +292,7 @@ func TestAssertionGoesWhereItMay(t *testing.T) {
 	authority.Mu.Unlock()
 	require.NoError(t, a.Login(t.Context(), nil))
 	err := a.Logout(t.Context(), func() error { return nil })
-	assert.ErrorContains(t, err, "OAuth.ClientSecret or what OAuth.PrivateKey signs was not sent there: no trusted metadata name the endpoint")
+	assert.ErrorContains(t, err, "an assertion by OAuth.PrivateKey was not sent there: no trusted metadata name the endpoint")
 	assert.Equal(t, 1, revocations)
 }
 

@@ -71,7 +71,7 @@ func (a *Account) revoke(ctx context.Context, r *record) error {
 		second = nil // the authorization server does not keep them
 	}
 	if err = cmp.Or(err, second); err != nil && unnamed != nil {
-		err = fmt.Errorf("%w; OAuth.ClientSecret or what OAuth.PrivateKey signs was not sent there: %w", err, unnamed)
+		err = fmt.Errorf("%w; %s was not sent there: %w", err, a.cfg.proofName(), unnamed)
 	}
 	if err != nil {
 		return notRevoked(err)

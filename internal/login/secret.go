@@ -45,6 +45,14 @@ func (a *Account) secret(r *record, trusted bool) string {
 // an assertion, or nothing.
 type proof struct{ secret, assertion string }
 
+// proofName returns what errors call the proof of the client.
+func (s *Config) proofName() string {
+	if s.PrivateKey != "" {
+		return "an assertion by OAuth.PrivateKey"
+	}
+	return "OAuth.ClientSecret"
+}
+
 // proof returns that of the client of r, for an address that is trusted or not: see
 // [Account.secret].
 func (a *Account) proof(r *record, trusted bool) (p proof, err error) {
@@ -95,12 +103,8 @@ func (a *Account) noteUse(ctx context.Context, r *record) error  { return a.use(
 func (a *Account) use(ctx context.Context, r, note *record) error {
 	first, err := a.firstUse(ctx, note)
 	if err == nil && first.token != "" && first.token != r.TokenURL {
-		what := "OAuth.ClientSecret"
-		if a.cfg.PrivateKey != "" {
-			what = "OAuth.PrivateKey"
-		}
 		err = fmt.Errorf("%s was first used at %q, and the server now names %q: if that is right, set OAuth.TokenURL to it",
-			what, text.Line(first.token, maxSaid), text.Line(r.TokenURL, maxSaid))
+			a.cfg.proofName(), text.Line(first.token, maxSaid), text.Line(r.TokenURL, maxSaid))
 	}
 	return err
 }
