@@ -417,3 +417,15 @@ func TestInstructionsChangeNoOther(t *testing.T) {
 		require.NoError(t, after.Check())
 	}
 }
+
+// The newest index of a line grows, and an older one is made anew, so that it stays as it is.
+func TestWithGrowsTheNewest(t *testing.T) {
+	t.Parallel()
+	first := NewIndex([]*Document{{Name: "a"}}, nil)
+	second := first.With([]*Document{{Name: "a"}, {Name: "b"}})
+	assert.Same(t, first.growth, second.growth)
+	third := second.With([]*Document{{Name: "c"}})
+	assert.Same(t, first.growth, third.growth)
+	assert.NotSame(t, first.growth, first.With([]*Document{{Name: "c"}}).growth)
+	assert.Same(t, first.growth, third.With(nil).growth)
+}

@@ -328,7 +328,11 @@ func TestFailures(t *testing.T) {
 	assert.Contains(t, log.String(), "error=secret")
 	assert.Equal(t, errNoReply, sample(nil, func() error { panic("bug") }))
 	assert.Contains(t, log.String(), `error="ask.Hooks.Sample: panic: bug"`)
-	assert.Equal(t, errNoReply, sample(nil, func() error { return nil }))
+	for _, none := range []*mcp.CreateMessageResult{nil, {}} {
+		log.Reset()
+		assert.Equal(t, errNoReply, sample(none, func() error { return nil }))
+		assert.Contains(t, log.String(), "it returned neither an answer nor an error")
+	}
 	log.Reset()
 	assert.ErrorIs(t, sample(nil, func() error { return ask.ErrDeclined }), ask.ErrDeclined)
 	assert.Empty(t, log.String())

@@ -388,6 +388,21 @@ func TestMalformedDocument(t *testing.T) {
 	})
 }
 
+// What is no document is no failure of a server that lists the same again.
+func TestMalformedDocumentIsLookedAt(t *testing.T) {
+	each(t, func(t *testing.T, doc store.Document) {
+		p := begin(doc)
+		p.put("a", "1")
+		time.Sleep(2 * time.Second)
+		require.NoError(t, doc.Save([]byte("{")))
+		p.Again("a", time.Now())
+		time.Sleep(2 * time.Second)
+		assert.Empty(t, *p.errs)
+		p.Close()
+		assert.Empty(t, *p.errs)
+	})
+}
+
 func TestKey(t *testing.T) {
 	t.Parallel()
 	assert.Len(t, Key("command", []string{"a"}), 32)

@@ -119,3 +119,19 @@ func FuzzSame(f *testing.F) {
 		require.NoError(t, Same(written, written), "%s", written)
 	})
 }
+
+// A number is the same in any spelling that means it.
+func TestSameNumber(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text, number string
+		want         bool
+	}{
+		{"16", "16", true}, {"+16", "16", true}, {"0x10", "16", true}, {"010", "8", true}, {"010", "10", true}, {"17", "16", false},
+		{"16", "16.0", true}, {"1000", "1e3", true}, {"1.5", "1.50", true}, {"1.5", "1.6", false}, {"16.0", "16", true},
+		{"9007199254740993", "9007199254740992", false}, {"x", "1", false}, {"", "0", false},
+		{strings.Repeat("0", maxDigits-1) + "1", "1", true}, {strings.Repeat("0", maxDigits) + "1", "1", false},
+	} {
+		assert.Equal(t, test.want, sameNumber(test.text, test.number), "%s %s", test.text, test.number)
+	}
+}

@@ -252,6 +252,7 @@ func TestRevocationsThatFail(t *testing.T) {
 			} else {
 				assert.ErrorContains(t, err, test.want)
 				assert.ErrorContains(t, err, deleted)
+				assert.NotContains(t, err.Error(), "ClientSecret", "there is none")
 			}
 			assert.Equal(t, 1, forgotten)
 			header, err := a.Header(t.Context(), nil)

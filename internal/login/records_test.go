@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -296,4 +297,43 @@ func TestPageOfALogin(t *testing.T) {
 	assert.Len(t, page, maxPage)
 	_, err = at("https://h.example/mcp", "https://h.example/a"+path)
 	assert.ErrorContains(t, err, "32769 bytes, more than the limit of 32768")
+}
+
+// An answer is read to its end and closed, if it is not too long.
+func TestExchangeReadsAndCloses(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]string{0: "", maxAnswer: "", maxAnswer + 1: "the answer has more than 1048576 bytes"} {
+		body := &closing{Reader: strings.NewReader(strings.Repeat("x", size))}
+		resp, err := exchange(roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{Body: body}, nil }), nil)
+		assert.True(t, body.closed)
+		if want != "" {
+			assert.EqualError(t, err, want)
+			continue
+		}
+		require.NoError(t, err)
+		data, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		assert.Len(t, data, size)
+	}
+	_, err := exchange(roundTripper(func(*http.Request) (*http.Response, error) { return nil, http.ErrAbortHandler }), nil)
+	assert.ErrorIs(t, err, http.ErrAbortHandler)
+}
+
+type closing struct {
+	*strings.Reader
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return nil
+}
+
+// A server that is not reached by our own connections is internal only if its address says so.
+func TestServerThatIsNotReached(t *testing.T) {
+	t.Parallel()
+	assert.False(t, new(reach).isInternal(t.Context()))
+	assert.True(t, (&reach{internal: true}).isInternal(t.Context()))
+	assert.False(t, (&reach{internal: true, public: true}).isInternal(t.Context()))
+	assert.False(t, (&reach{public: true}).isInternal(t.Context()))
 }

@@ -56,3 +56,12 @@ func TestPatternsOfURIs(t *testing.T) {
 		assert.Equal(t, matches, len(set.Matches(colon)) == 1, pattern)
 	}
 }
+
+// What is within a tool is meant by its own name and its URI, and by no other.
+func TestPatternsOfWhatIsWithin(t *testing.T) {
+	t.Parallel()
+	within := Subject{Server: "git", Own: "x", URI: "repos://ada/x", Within: true}
+	for pattern, want := range map[string]bool{"x": true, "repos://ada/*": true, "REPOS://ada/*": true, "y": false, "repos://bob/*": false} {
+		assert.Equal(t, want, within.Matches(pattern), pattern)
+	}
+}
