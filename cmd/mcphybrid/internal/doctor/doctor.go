@@ -138,9 +138,7 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		path: path, text: string(text), exposed: runtime.GOOS != "windows" && info.Mode().Perm()&0o044 != 0,
 		notes: cfg.Notes, servers: cfg.Servers, late: 0.5,
 	}
-	if err != nil {
-		c.problems = each(errors.Unwrap(err))
-	}
+	c.problems = servers.Problems(err)
 	mgr := mcphybrid.NewManager(s.file.Options(cfg))
 	defer mgr.Close()
 	if err := servers.Start(ctx, mgr, stderr); err != nil {
@@ -149,14 +147,6 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 	c.statuses, c.tools, c.marks = mgr.Servers(), mgr.Default().Placements(), mgr.Marks()
 	c.faults, c.tokens = mgr.Problems(), mgr.Stats().Tokens
 	return c, nil
-}
-
-// each returns the errors that err joins.
-func each(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }
 
 // A diagnosis is what the doctor says of one file.
