@@ -77,6 +77,7 @@ type checkup struct {
 	tools    []mcphybrid.Placement
 	marks    map[string][]scan.Mark // by registered name
 	faults   []error                // of the Manager
+	smells   []smell
 	tokens   mcphybrid.TokenStats
 }
 
@@ -145,6 +146,7 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		return nil, err
 	}
 	c.statuses, c.tools, c.marks = mgr.Servers(), mgr.Default().Placements(), mgr.Marks()
+	c.smells = sniff(c.tools, mgr.Search)
 	c.faults, c.tokens = mgr.Problems(), mgr.Stats().Tokens
 	return c, nil
 }
