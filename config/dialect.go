@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/nearest"
 )
 
 // A dialect is how one client writes its file. The keys of a server mean the same in
@@ -149,7 +151,7 @@ func recognize(top object, o *source) (*dialect, json.RawMessage, error) {
 	case len(found) == 0 && o.isTOML():
 		return nil, nil, errors.New(`no "mcp_servers" table`)
 	case len(found) == 0:
-		return nil, nil, errors.New(`no "mcpServers" object`)
+		return nil, nil, fmt.Errorf(`no "mcpServers" object%s`, misplaced(top))
 	case len(keys) > 1:
 		return nil, nil, fmt.Errorf("different clients' servers are in it: name one of the dialects %s", strings.Join(dialectNames(), ", "))
 	}
@@ -161,6 +163,33 @@ func recognize(top object, o *source) (*dialect, json.RawMessage, error) {
 		best = marked[0]
 	}
 	return best.dialect, best.servers, nil
+}
+
+// misplaced says what stands in a file where "mcpServers" should, or "".
+func misplaced(top object) string {
+	for _, key := range top.names {
+		if isServer(top.values[key]) {
+			return fmt.Sprintf(`: %q looks like a server, one level too high: write {"mcpServers": {…}} around the servers`, plainWord(key))
+		}
+	}
+	if kind(top.values["command"]) == "string" || kind(top.values["url"]) == "string" {
+		return `: the file is one server: write {"mcpServers": {"a-name": …}} around it`
+	}
+	if near := nearest.Names("mcpServers", slices.Values(top.names), 1); len(near) > 0 && near[0] != "mcpServers" && kind(top.values[near[0]]) == "object" {
+		return fmt.Sprintf(`: %q is not known: did you mean "mcpServers"?`, plainWord(near[0]))
+	}
+	return ""
+}
+
+// isServer reports whether something says how to reach a server.
+func isServer(raw json.RawMessage) bool {
+	var s struct{ Command, URL any }
+	if kind(raw) != "object" || json.Unmarshal(raw, &s) != nil {
+		return false
+	}
+	_, command := s.Command.(string)
+	_, url := s.URL.(string)
+	return command || url
 }
 
 // find returns the servers and the key of top that they are in, or nil.

@@ -53,6 +53,7 @@ func (r *reader) server(s member) outcome {
 	e.own()
 	e.timeouts()
 	e.transport()
+	e.nested(o.names)
 	e.reportUnknown(o.names)
 	e.names()
 	if e.problems == nil {
@@ -62,6 +63,16 @@ func (r *reader) server(s member) outcome {
 		return fail(errors.Join(e.problems...))
 	}
 	return outcome{e.Server, nil}
+}
+
+// nested tells of a server inside what should be one.
+func (e *entry) nested(names []string) {
+	for _, name := range names {
+		if e.Command+e.URL == "" && isServer(e.values[name]) {
+			e.problem("its %q looks like a server, one level too deep: move it up by one", plainWord(name))
+			return
+		}
+	}
 }
 
 // process takes the keys of a child process.

@@ -3,7 +3,7 @@
 //
 //	mcphybrid COMMAND [flags] …
 //
-// Without a command it lists them all. Each says with -h which flags it has.
+// Without a command it lists them all. mcphybrid help COMMAND shows which flags one has.
 package main
 
 import (
@@ -30,15 +30,18 @@ type command struct {
 	main       func(ctx context.Context, args []string, in, out, errs *os.File) int
 }
 
-// commands are all commands, in the order in which they are listed.
-var commands = []command{
-	{"gateway", "serve the tools of many MCP servers as one MCP server", gateway.Main},
-	{"approve", "show what a gateway holds back, or approve it", approve.Main},
-	{"inspect", "show what the servers of a file cost a model; search and call tools", inspect.Main},
-	{"doctor", "say what is wrong with the servers of a file, and what to do", doctor.Main},
-	{"login", "log in to the servers of a file that want it", login.Main},
-	{"eval", "measure how well search finds tools", eval.Main},
-	{"version", "say which version this is", printVersion},
+// commands returns all commands, in the order in which they are listed.
+func commands() []command {
+	return []command{
+		{"gateway", "serve the tools of many MCP servers as one MCP server", gateway.Main},
+		{"approve", "show what a gateway holds back, or approve it", approve.Main},
+		{"inspect", "show what the servers of a file cost a model; search, call tools", inspect.Main},
+		{"doctor", "say what is wrong with the servers of a file, and what to do", doctor.Main},
+		{"login", "log in to the servers of a file that want it", login.Main},
+		{"eval", "measure how well search finds tools", eval.Main},
+		{"completion", "print what completes command lines in bash, zsh or fish", printCompletion},
+		{"version", "say which version this is", printVersion},
+	}
 }
 
 func main() {
@@ -46,12 +49,25 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, in, out, errs *os.File) int {
-	if len(args) == 0 || slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+	if len(args) == 0 || isHelp(args[0]) && (len(args) == 1 || args[0] != "help") {
 		list(out)
 		return 0
 	}
-	for _, c := range commands {
-		if c.name == args[0] {
+	help := args[0] == "help"
+	if help {
+		args = args[1:]
+	}
+	for _, c := range commands() {
+		switch {
+		case c.name != args[0]:
+		case help && len(args) > 1:
+			fmt.Fprintf(errs, "help: unexpected argument %q\n", args[1])
+			return 2
+		case help:
+			fmt.Fprintf(out, "mcphybrid %s: %s\n\n", c.name, c.does)
+			c.main(ctx, []string{"-h"}, in, out, out)
+			return 0
+		default:
 			return c.main(ctx, args[1:], in, out, errs)
 		}
 	}
@@ -60,17 +76,22 @@ func run(ctx context.Context, args []string, in, out, errs *os.File) int {
 	return 2
 }
 
+// isHelp reports whether a word asks for help.
+func isHelp(word string) bool {
+	return slices.Contains([]string{"help", "-h", "-help", "--help"}, word)
+}
+
 // list writes a line for each command.
 func list(w io.Writer) {
 	fmt.Fprintln(w, "mcphybrid COMMAND [flags] …")
-	for _, c := range commands {
-		fmt.Fprintf(w, "  %-8s  %s\n", c.name, c.does)
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-10s  %s\n", c.name, c.does)
 	}
-	fmt.Fprintf(w, "  %-8s  %s\n", "help", "list these commands; mcphybrid COMMAND -h shows the flags of one")
+	fmt.Fprintf(w, "  %-10s  %s\n", "help", "list these commands; mcphybrid help COMMAND shows the flags of one")
 }
 
 func printVersion(_ context.Context, args []string, _, out, errs *os.File) int {
-	if len(args) > 0 {
+	if len(args) > 0 && !isHelp(args[0]) {
 		fmt.Fprintf(errs, "version: unexpected argument %q\n", args[0])
 		return 2
 	}

@@ -77,6 +77,7 @@ type checkup struct {
 	tools    []mcphybrid.Placement
 	marks    map[string][]scan.Mark // by registered name
 	faults   []error                // of the Manager
+	smells   []smell
 	tokens   mcphybrid.TokenStats
 }
 
@@ -138,25 +139,16 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		path: path, text: string(text), exposed: runtime.GOOS != "windows" && info.Mode().Perm()&0o044 != 0,
 		notes: cfg.Notes, servers: cfg.Servers, late: 0.5,
 	}
-	if err != nil {
-		c.problems = each(errors.Unwrap(err))
-	}
+	c.problems = servers.Problems(err)
 	mgr := mcphybrid.NewManager(s.file.Options(cfg))
 	defer mgr.Close()
 	if err := servers.Start(ctx, mgr, stderr); err != nil {
 		return nil, err
 	}
 	c.statuses, c.tools, c.marks = mgr.Servers(), mgr.Default().Placements(), mgr.Marks()
+	c.smells = sniff(c.tools, mgr.Search)
 	c.faults, c.tokens = mgr.Problems(), mgr.Stats().Tokens
 	return c, nil
-}
-
-// each returns the errors that err joins.
-func each(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }
 
 // A diagnosis is what the doctor says of one file.

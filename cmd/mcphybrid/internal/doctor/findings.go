@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/cause"
 )
 
 // A level says how bad a finding is.
@@ -51,9 +52,11 @@ type (
 
 // kinds are all kinds of findings, the worst first.
 var kinds = []kind{
-	{"config", bad, `mend it in the file: the server is left out until then`, (*checkup).malformed},
+	{"config", bad, `%s: the server is left out until then`, (*checkup).malformed},
 	{"command", bad, `install the program, or write its whole path as "command"`, notReady("command")},
 	{"login", bad, `run mcphybrid login -config %s %s, or put a token into "headers"`, notReady("login")},
+	{"package", bad, `correct the name or version of the package in "args"`, notReady("package")},
+	{"registry", bad, `see whether this machine reaches the registry of the launcher, and whether a proxy is set`, notReady("registry")},
 	{"timeout", bad, `try again, since npx and uvx download at the first start; if it is always slow, raise "timeout"`, notReady("timeout")},
 	{"unreachable", bad, `see whether it runs and whether "url" is right`, notReady("unreachable")},
 	{"down", bad, `run its command by hand; it gets only PATH, HOME and the like, so name other variables in "env"`, notReady("down")},
@@ -69,6 +72,9 @@ var kinds = []kind{
 	{"slow", warning, `install it instead of downloading it at each start, raise "timeout", or use Options.Cache`, (*checkup).slow},
 	{"key", warning, `correct its spelling or remove it`, keys(true)},
 	{"no-servers", warning, `add a server, or switch one on`, (*checkup).noServers},
+	{"no-description", note, `ask the server's author for descriptions, or use an enricher; see what a search finds: mcphybrid inspect -config %s -query "…"`, smells("no-description")},
+	{"alike", note, `ask the server's author to say what each does, or deny those that you don't need`, smells("alike")},
+	{"verb", note, `ask the server's author for a name and a description that say what it is about`, smells("verb")},
 	{"shortened", note, `nothing: use these names in rules and pins`, renamed(false)},
 	{"no-effect", note, `nothing, unless you rely on it: config/KEYS.md has what each key does`, keys(false)},
 	{"off", note, `nothing: it is off because the file says so`, (*checkup).off},
@@ -96,8 +102,56 @@ func (c *checkup) findings() []finding {
 func (c *checkup) malformed(tell teller) {
 	for _, err := range c.problems {
 		server, what := subject(err.Error())
-		tell(server, what)
+		what, _, _ = strings.Cut(what, ": set a function that does")
+		tell(server, what, c.mend(server, what))
 	}
+}
+
+var (
+	meant   = regexp.MustCompile(`^("(?:[^"\\]|\\.)*") is not known here and has no effect; did you mean ("\w+")\?$`)
+	inputID = regexp.MustCompile(`^"\$\{input:([^{}]*)\}": `)
+)
+
+// mend says how to correct a server that can't be used.
+func (c *checkup) mend(server, what string) string {
+	for _, text := range c.notes {
+		name, note := subject(strings.TrimPrefix(text, c.path+": "))
+		if m := meant.FindStringSubmatch(note); m != nil && name == server && strings.HasPrefix(what, neither) {
+			return fmt.Sprintf("did you mean %s? Write that in place of %s", m[2], m[1])
+		}
+	}
+	switch m := inputID.FindStringSubmatch(what); {
+	case m != nil:
+		return fmt.Sprintf(`only an editor asks for inputs: write the value in its place, or a reference such as "${%s}", and set that variable`, variableOf(m[1]))
+	case strings.HasPrefix(what, neither):
+		return `write "command" for a program on this machine, or "url" for an address`
+	}
+	return "mend it in the file"
+}
+
+// isMended reports whether the finding about a server that can't be used says what to do
+// about a key.
+func (c *checkup) isMended(server, note string) bool {
+	return meant.MatchString(note) && slices.ContainsFunc(c.problems, func(err error) bool {
+		name, what := subject(err.Error())
+		return name == server && strings.HasPrefix(what, neither)
+	})
+}
+
+// neither is how a problem begins of a server that says no way, or two, to reach it.
+const neither = "want exactly one of command and url"
+
+// variableOf returns a name for a variable with the value of an input.
+func variableOf(input string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z' || r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, input), "_")
 }
 
 // notReady finds servers that are not ready, each with one ailment.
@@ -110,6 +164,9 @@ func notReady(kind string) finder {
 			what := string(st.State)
 			if st.Err != nil {
 				what = plain(st.Err)
+			}
+			if kind == "package" || kind == "registry" {
+				what = fmt.Sprintf("%s (all it said: %s)", cause.Of(st.Err).What, what)
 			}
 			if kind == "login" {
 				tell(st.Name, what, c.path, st.Name)
@@ -130,6 +187,10 @@ func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 		return "command"
 	case errors.Is(st.Err, context.DeadlineExceeded):
 		return "timeout"
+	case cause.Of(st.Err).Kind == cause.Package:
+		return "package"
+	case cause.Of(st.Err).Kind == cause.Registry:
+		return "registry"
 	case c.config(st.Name).URL != "":
 		return "unreachable"
 	}
@@ -264,7 +325,7 @@ func keys(unknown bool) finder {
 	return func(c *checkup, tell teller) {
 		for _, text := range c.notes {
 			server, what := subject(strings.TrimPrefix(text, c.path+": "))
-			if strings.Contains(what, "is not known here") == unknown {
+			if strings.Contains(what, "is not known here") == unknown && !c.isMended(server, what) {
 				tell(server, what)
 			}
 		}

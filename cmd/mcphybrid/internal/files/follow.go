@@ -21,15 +21,17 @@ const followEvery = time.Second
 type Followed struct {
 	paths []string
 	Quiet bool         // not worth a line in the log when it changes
-	read  func() error // if it fails, what was read before stays in use
+	Slow  bool         // people write it: a change counts when the next look sees no other
+	Read  func() error // if it fails, what was read before stays in use
 	Then  func()       // if not nil, called after it
 	seen  []fs.FileInfo
+	moved bool   // it has changed, and is looked at once more
 	wrong string // why it could not be read, or ""
 }
 
 // Follow notes how the files are now. Then they should be read.
 func Follow(read func() error, paths ...string) *Followed {
-	f := &Followed{paths: paths, read: read}
+	f := &Followed{paths: paths, Read: read}
 	f.hasChanged()
 	return f
 }
@@ -55,10 +57,16 @@ func sameFile(a, b fs.FileInfo) bool {
 // Check reads the files again if they have changed, or could not be read: what was wrong may
 // be over without a change, and until then who had lost a token would keep it.
 func (f *Followed) Check(log *slog.Logger) {
-	if !f.hasChanged() && f.wrong == "" {
+	changed := f.hasChanged()
+	if changed && f.Slow {
+		f.moved = true
 		return
 	}
-	if err := f.read(); err != nil {
+	if !changed && !f.moved && f.wrong == "" {
+		return
+	}
+	f.moved = false
+	if err := f.Read(); err != nil {
 		if text := err.Error(); text != f.wrong {
 			f.wrong = text
 			log.Warn("a changed file is not used: " + text)

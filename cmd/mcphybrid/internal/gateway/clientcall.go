@@ -79,10 +79,10 @@ func (v *clientCall) pause() {
 // reaches notes that a server works on the call from now on. A request that is refused
 // reaches none.
 func (v *clientCall) reaches(server string) {
-	left := v.book.begin(server, v)
+	left, over := v.book.begin(server, v), v.book.running.begin(server)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.server, v.left = server, append(v.left, left)
+	v.server, v.left = server, append(v.left, left, over)
 }
 
 // runs notes which tool the call runs.

@@ -27,6 +27,7 @@ import (
 
 type gatewayOptions struct {
 	servers  []mcphybrid.ServerConfig
+	source   *source // of the servers; nil if they never change
 	cache    store.Document
 	tokens   store.Tokens
 	follow   []string         // names of clients
@@ -62,7 +63,9 @@ type gateway struct {
 	book    *callBook
 	figures *figures.Figures
 	follows []*files.Followed
+	servers atomic.Pointer[[]mcphybrid.ServerConfig] // as they should be; shared, do not modify
 	logins  *debug.Logins
+	after   func(time.Duration) <-chan time.Time
 	numbers atomic.Uint64      // of clients
 	all     context.Context    // ends when all servers have started or failed
 	waiting context.Context    // ends with begin, or when a client stops waiting
@@ -89,7 +92,7 @@ const defaultWait = 4 * time.Second
 func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.WithDefaults()
 	g := &gateway{
-		opts:   opts,
+		opts: opts, after: time.After,
 		opened: openCalls{waiting: make(map[string]*openCall)}, clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]string), book: newCallBook(opts.servers), figures: figures.New(), logins: new(debug.Logins),
 	}
 	g.idle = sync.NewCond(&g.mu)
@@ -100,13 +103,13 @@ func newGateway(opts gatewayOptions) *gateway {
 	g.begin, g.abandon = context.WithCancel(context.Background())
 	g.calls, g.endCalls = context.WithCancel(context.Background())
 	g.front = g.newFront()
-	for i := range opts.servers {
-		s := &opts.servers[i]
-		s.LogLevel = opts.logLevel
-		s.OnNotification = func(n mcp.JSONRPCNotification) { g.hear(s.Name, n) }
+	g.servers.Store(&opts.servers)
+	var first []mcphybrid.ServerConfig
+	for _, s := range opts.servers {
+		first = append(first, g.heard(s))
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: opts.servers, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.trust.Logger(opts.log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
+		Servers: first, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.trust.Logger(opts.log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
 		Trust: opts.trust.Policy, TrustStore: opts.trust.Store(), OpenURL: g.logins.Open,
 		OnEvent: g.event,
 		OnResources: func(string) {
@@ -127,6 +130,9 @@ func newGateway(opts gatewayOptions) *gateway {
 		known.Quiet = true // we write it too
 		g.follows = append(g.follows, known)
 	}
+	if opts.source != nil {
+		g.follows = append(g.follows, opts.source.follow(g))
+	}
 	g.started.Go(func() {
 		if err := g.mgr.Start(g.begin); err != nil && g.begin.Err() == nil {
 			opts.log.Warn(err.Error())
@@ -135,6 +141,13 @@ func newGateway(opts gatewayOptions) *gateway {
 		hurry()
 	})
 	return g
+}
+
+// heard returns a server whose log messages reach clients.
+func (g *gateway) heard(s mcphybrid.ServerConfig) mcphybrid.ServerConfig {
+	s.LogLevel = g.opts.logLevel
+	s.OnNotification = func(n mcp.JSONRPCNotification) { g.hear(s.Name, n) }
+	return s
 }
 
 // newFront returns the MCP server that clients connect to.

@@ -74,7 +74,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *web.Site) error {
 
 // guideOf says to people at the pages where the servers and logins come from.
 func guideOf(s servers.Sources) debug.Guide {
-	g := debug.Guide{Program: "the gateway", File: absolute(s.Config)}
+	g := debug.Guide{Program: "the gateway", File: absolute(s.Config), Watched: true}
 	if s.Logins != "" {
 		g.Login = "mcphybrid login -config " + plain.Quoted(g.File) + " -tokens " + plain.Quoted(absolute(s.Logins))
 	}

@@ -17,6 +17,7 @@ import (
 type callBook struct {
 	mu      sync.Mutex
 	callers map[string]*callers // by the name of a server
+	running running
 }
 
 // callers are whom a server has worked for.
@@ -33,6 +34,15 @@ func newCallBook(servers []mcphybrid.ServerConfig) *callBook {
 		b.callers[s.Name] = new(callers)
 	}
 	return b
+}
+
+// add notes a new server. One that is back has worked for whom it worked for before.
+func (b *callBook) add(server string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.callers[server] == nil {
+		b.callers[server] = new(callers)
+	}
 }
 
 // principal returns to whom the log messages about a client's calls belong: to who has its

@@ -98,11 +98,12 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		return err
 	}
 	defer lines.Flush(endGrace)
-	cfg, err := from.Load(log)
+	source := newSource(from)
+	cfg, err := source.load(log)
 	if err != nil {
 		return err
 	}
-	opts := gatewayOptions{servers: cfg.Servers, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, insists: said["wait"], grace: *grace, limits: limits, log: log}
+	opts := gatewayOptions{servers: cfg.Servers, source: source, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, insists: said["wait"], grace: *grace, limits: limits, log: log}
 	opts.logCalls, opts.logArguments = logs.Calls, logs.Arguments
 	if opts.trust, err = trust.Options(from); err != nil {
 		return err

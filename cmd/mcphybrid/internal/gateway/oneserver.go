@@ -26,7 +26,7 @@ type scope struct {
 
 // scope returns that of the endpoint to which a request was sent.
 func (g *gateway) scope(ctx context.Context) scope {
-	return scope{web.ServerOf(ctx), len(g.opts.servers) == 1}
+	return scope{web.ServerOf(ctx), len(*g.servers.Load()) == 1}
 }
 
 // hasServer reports whether there is a server of that name, in whatever state.
@@ -154,8 +154,9 @@ func (g *gateway) isForApps(c *conversation, own string) bool {
 // listed: who asks for it learns whether it is held back, not permitted or not there.
 func (g *gateway) registered(server, own string) string {
 	prefix := ""
-	if i := slices.IndexFunc(g.opts.servers, func(s mcphybrid.ServerConfig) bool { return s.Name == server }); i >= 0 {
-		prefix = g.opts.servers[i].Prefix
+	all := *g.servers.Load()
+	if i := slices.IndexFunc(all, func(s mcphybrid.ServerConfig) bool { return s.Name == server }); i >= 0 {
+		prefix = all[i].Prefix
 	}
 	return naming.Alone(server, prefix).Name(own)
 }

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"errors"
 	"flag"
 	"log/slog"
 	"time"
@@ -25,7 +26,7 @@ func (s *Sources) AddFlags(flags *flag.FlagSet) {
 
 // Load reads the configuration. Problems with single servers are logged.
 func (s *Sources) Load(log *slog.Logger) (*config.File, error) {
-	cfg, err := files.LoadServers(s.Config, &config.Options{Dialect: s.Dialect})
+	cfg, err := s.Read()
 	if err != nil {
 		if len(cfg.Servers) == 0 {
 			return cfg, err
@@ -36,6 +37,23 @@ func (s *Sources) Load(log *slog.Logger) (*config.File, error) {
 		log.Info(note)
 	}
 	return cfg, nil
+}
+
+// Read reads the configuration and logs nothing.
+func (s *Sources) Read() (*config.File, error) {
+	return files.LoadServers(s.Config, &config.Options{Dialect: s.Dialect})
+}
+
+// Problems returns those of an error of reading: one for each server that can't be used,
+// or one for the file.
+func Problems(err error) []error {
+	if joined, ok := errors.Unwrap(err).(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
 }
 
 // TokenStore returns where logins are kept, or nil for nowhere.

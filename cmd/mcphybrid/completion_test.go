@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain runs the tests, or the program.
+func TestMain(m *testing.M) {
+	if os.Getenv("TEST_PROGRAM") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// Help for a command is its sentence and its flags, on standard output.
+func TestHelpOfCommands(t *testing.T) {
+	for _, c := range commands() {
+		status, stdout, stderr := mcphybrid(t, "help", c.name)
+		assert.Zero(t, status)
+		assert.Empty(t, stderr)
+		assert.True(t, strings.HasPrefix(stdout, "mcphybrid "+c.name+": "+c.does+"\n\n"), stdout)
+		if c.name != "version" && c.name != "completion" {
+			assert.Regexp(t, `(?m)^  -\w`, stdout)
+		}
+	}
+	status, _, stderr := mcphybrid(t, "help", "gatway")
+	assert.Equal(t, 2, status)
+	assert.Contains(t, stderr, `there is no command "gatway"`)
+	status, _, stderr = mcphybrid(t, "help", "gateway", "x")
+	assert.Equal(t, 2, status)
+	assert.Equal(t, "help: unexpected argument \"x\"\n", stderr)
+}
+
+// A real bash completes commands, their flags, and the shells.
+func TestCompletionInBash(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	_, script, _ := mcphybrid(t, "completion", "bash")
+	for _, test := range []struct{ words, want string }{
+		{"g", "gateway"},
+		{"help do", "doctor"},
+		{"completion f", "fish"},
+		{"doctor -dia", "-dialect"},
+		{"gateway -log-a", "-log-arguments"},
+		{"gateway mcp", ""},
+		{"nonsense -x", ""},
+	} {
+		words := strings.Fields(test.words)
+		run := exec.Command(bash, "-c", `mcphybrid() { TEST_PROGRAM=1 "$SELF" "$@"; }
+`+script+`
+COMP_WORDS=(mcphybrid "$@") COMP_CWORD=$#
+_mcphybrid
+echo "${COMPREPLY[*]}"`, "bash")
+		run.Args = append(run.Args, words...)
+		run.Env = append(os.Environ(), "SELF="+self)
+		out, err := run.CombinedOutput()
+		assert.NoError(t, err)
+		assert.Equal(t, test.want+"\n", string(out), test.words)
+	}
+}
+
+// Shells that are here find no mistake in their scripts.
+func TestCompletionScripts(t *testing.T) {
+	for shell := range scripts {
+		status, script, _ := mcphybrid(t, "completion", shell)
+		assert.Zero(t, status)
+		assert.NotContains(t, script, "COMMANDS")
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			t.Logf("NOTE: %s is not here, so its script is not parsed", shell)
+			continue
+		}
+		check := exec.Command(path, "-n")
+		check.Stdin = strings.NewReader(script)
+		out, err := check.CombinedOutput()
+		assert.NoError(t, err, "%s: %s", shell, out)
+	}
+	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}, {"completion", "bash", "zsh"}} {
+		status, stdout, stderr := mcphybrid(t, args...)
+		assert.Equal(t, 2, status)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, "bash, zsh or fish")
+	}
+}
