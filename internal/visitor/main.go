@@ -2,7 +2,8 @@
 // the README and of docs/ runs in an empty clone of HEAD, and each block of Go is compiled
 // in a module that got this one by the command that the README has for that. The programs
 // in the READMEs of adapters are compiled likewise. The home folder is empty, and so are
-// the caches in it.
+// the caches in it. docs/tutorial.md is followed from top to bottom in an empty folder: the
+// files that it names are saved, and commands print what the page says.
 //
 //	go run ./internal/visitor [-full] [-with TEXT]
 //
@@ -31,7 +32,10 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/visitor/pages"
 )
 
-const version = "v0.1.0" // of the modules that are released for the visitor
+const (
+	version  = "v0.1.0" // of the modules that are released for the visitor
+	tutorial = "docs/tutorial.md"
+)
 
 func main() {
 	log.SetFlags(0)
@@ -84,6 +88,14 @@ func (v *visitor) visit(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	var steps []pages.Piece
+	own = slices.DeleteFunc(own, func(p pages.Piece) bool {
+		if p.Path == tutorial {
+			steps = append(steps, p)
+		}
+		return p.Path == tutorial
+	})
+	v.follow(ctx, steps)
 	v.code(ctx, own)
 	for _, p := range adapters {
 		v.adapter(ctx, p)
@@ -140,7 +152,8 @@ func (v *visitor) arrive(ctx context.Context) error {
 			v.env = append(v.env, e)
 		}
 	}
-	v.env = append(v.env, "HOME="+home)
+	path := filepath.Join(home, "go", "bin") + string(os.PathListSeparator) + os.Getenv("PATH") // the last value counts
+	v.env = append(v.env, "HOME="+home, "PATH="+path)
 	return v.configure(v.clone, manyTools)
 }
 
@@ -165,6 +178,45 @@ func (v *visitor) read(patterns ...string) (all []pages.Piece, err error) {
 		}
 	}
 	return all, nil
+}
+
+// follow does the steps of the tutorial in an empty folder, up to the first that fails.
+func (v *visitor) follow(ctx context.Context, steps []pages.Piece) {
+	dir := filepath.Join(v.tmp, "tutorial")
+	v.must(os.MkdirAll(dir, 0o755))
+	saved, said := 0, "" // what commands have said since the last file, or the last check
+	for _, p := range steps {
+		where := fmt.Sprintf("%s:%d", p.Path, p.Line)
+		switch {
+		case p.Needs != "":
+			v.skip(p, "needs "+p.Needs)
+			continue
+		case p.Kind != "sh" && p.Saved == "":
+			v.must(fmt.Errorf("%s: a block of a tutorial names its file", where))
+			return
+		case p.Kind != "sh":
+			v.must(write(filepath.Join(dir, filepath.FromSlash(p.Saved)), p.Text))
+			saved++
+			said = ""
+			continue
+		}
+		out, ok := v.output(ctx, where, dir, p.Text, 10*time.Minute)
+		if !ok {
+			return
+		}
+		v.run++
+		said += out
+		if p.Says == "" {
+			continue
+		}
+		if err := p.Prints(said); err != nil {
+			v.must(err)
+			fmt.Printf("FAIL %v\n%s\n", err, said)
+			return
+		}
+		said = ""
+	}
+	v.compiled += saved
 }
 
 // code compiles the blocks in one module, runs those that are programs, and reads those
@@ -265,8 +317,14 @@ func gets(p pages.Piece) bool { return strings.HasPrefix(p.Text, "go get ") }
 
 // do runs a command of the shell and reports whether it succeeded.
 func (v *visitor) do(ctx context.Context, what, dir, command string, limit time.Duration) bool {
+	_, ok := v.output(ctx, what, dir, command, limit)
+	return ok
+}
+
+// output is do, and returns what the command printed.
+func (v *visitor) output(ctx context.Context, what, dir, command string, limit time.Duration) (printed string, ok bool) {
 	if ctx.Err() != nil {
-		return false
+		return "", false
 	}
 	begun := time.Now()
 	cmd := exec.CommandContext(ctx, "timeout", "-k", "10", fmt.Sprint(limit.Seconds()), "bash", "-uo", "pipefail", "-c", command)
@@ -279,10 +337,10 @@ func (v *visitor) do(ctx context.Context, what, dir, command string, limit time.
 	if err != nil {
 		v.errs = append(v.errs, fmt.Errorf("%s: %s: %w", what, command, err))
 		fmt.Printf("FAIL %s: %s (%v): %v\n%s\n", what, command, took, err, &out)
-		return false
+		return "", false
 	}
 	fmt.Printf("ok   %s: %s (%v)\n", what, command, took)
-	return true
+	return out.String(), true
 }
 
 // skip tells what is not run, and why.

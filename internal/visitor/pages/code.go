@@ -58,6 +58,8 @@ func toolResult(call ToolCall, res *mcp.CallToolResult) json.RawMessage { return
 // Imports are the packages that parts of programs may use, by name. An import clause
 // would be noise in each block.
 var Imports = map[string]string{
+	"client":    "github.com/mark3labs/mcp-go/client",
+	"strings":   "strings",
 	"ask":       "github.com/mcphybrid/mcphybrid/ask",
 	"config":    "github.com/mcphybrid/mcphybrid/config",
 	"context":   "context",

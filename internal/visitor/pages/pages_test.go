@@ -13,15 +13,37 @@ func TestRead(t *testing.T) {
 		"`go -C c run . FILE`:\n\n```sh\ngo test ./...\n\n./script 1\n```\n\n```go\n// needs a database\nn := 1\n\nm := 2\n```\n```text\nno code\n```\n```yaml\na: 1\n```\n")
 	require.NoError(t, err)
 	assert.Equal(t, []Piece{
-		{"p.md", 3, "sh", "go get example.com/x", ""},
-		{"p.md", 4, "sh", "go run ./a # needs a key", "a key"},
-		{"p.md", 6, "sh", `go run ./b -q "x y"`, ""},
-		{"p.md", 7, "sh", "go -C c run . FILE", "the reader's FILE"},
-		{"p.md", 10, "sh", "go test ./...", ""},
-		{"p.md", 12, "sh", "./script 1", ""},
-		{"p.md", 16, "go", "// needs a database\nn := 1\n\nm := 2\n", "a database"},
-		{"p.md", 25, "yaml", "a: 1\n", ""},
+		{"p.md", 3, "sh", "go get example.com/x", "", "", ""},
+		{"p.md", 4, "sh", "go run ./a # needs a key", "a key", "", ""},
+		{"p.md", 6, "sh", `go run ./b -q "x y"`, "", "", ""},
+		{"p.md", 7, "sh", "go -C c run . FILE", "the reader's FILE", "", ""},
+		{"p.md", 10, "sh", "go test ./...", "", "", ""},
+		{"p.md", 12, "sh", "./script 1", "", "", ""},
+		{"p.md", 16, "go", "// needs a database\nn := 1\n\nm := 2\n", "a database", "", ""},
+		{"p.md", 25, "yaml", "a: 1\n", "", "", ""},
 	}, pieces)
+}
+
+// A page that is followed from top to bottom says which files its reader makes, and what
+// commands print.
+func TestReadSteps(t *testing.T) {
+	t.Parallel()
+	pieces, err := Read("p.md", "```go a/main.go\npackage main\n```\n```text\nno command\n```\n```sh\na\nb\n```\nIt prints:\n```text\none\ntwo … four\n```\n"+
+		"```text\nmore\n```\n```sh\nc\n```\nOr `go run .`.\n```text\nof nothing\n```\n")
+	require.NoError(t, err)
+	assert.Equal(t, []Piece{
+		{"p.md", 2, "go", "package main\n", "", "a/main.go", ""},
+		{"p.md", 8, "sh", "a", "", "", ""},
+		{"p.md", 9, "sh", "b", "", "", "one\ntwo … four\n"},
+		{"p.md", 20, "sh", "c", "", "", ""},
+		{"p.md", 22, "sh", "go run .", "", "", ""},
+	}, pieces)
+	p := pieces[2]
+	assert.NoError(t, p.Prints("zero\none\r\nbetween\ntwo three four\n"))
+	assert.NoError(t, pieces[1].Prints(""))
+	assert.ErrorContains(t, p.Prints("two three four\none\n"), `p.md:9: it does not print "two … four"`)
+	assert.ErrorContains(t, p.Prints("one\ntwo three\n"), `"two … four"`)
+	assert.ErrorContains(t, p.Prints("and one\ntwo three four\n"), `"one"`)
 }
 
 // What does not say what it is could be left out, and nobody would know.
