@@ -114,12 +114,12 @@ func TestModelsPassArguments(t *testing.T) {
 		require.True(t, r.IsError)
 		return resultText(t, r)
 	}
-	assert.Equal(t, `mcp_tool_call was not run: "lines" stands beside "arguments": all that the tool takes belongs there. Call it with {"name": "a tool's name", "arguments": {…}}.`,
+	assert.Equal(t, `mcp_tool_call was not run: "lines" stands beside "arguments", but all that the tool takes belongs in "arguments". Call it with {"name": "a tool's name", "arguments": {…}}.`,
 		refused(`"arguments":{"path":"a"},"lines":2`))
 	for _, args := range []string{`"lines":1`, `"lines":2`, `"lines":"two"`, `"args":[]`} {
-		assert.NotContains(t, refused(args), "refused before", "it was another call")
+		assert.NotContains(t, refused(args), "already been refused", "it was another call")
 	}
-	assert.Contains(t, refused(`"args":[]`), "refused before")
+	assert.Contains(t, refused(`"args":[]`), "already been refused")
 	_, err := s.Call(t.Context(), "mcp_fs__head", `{"path":"a","lines":"2"}`)
 	assert.ErrorIs(t, err, ErrBadArguments, "the model had the schema")
 }

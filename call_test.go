@@ -97,12 +97,12 @@ func TestSpecF5OneWayToATool(t *testing.T) {
 			}
 			text := refused("mcp_github__create_issue", `{"state":"opne","labels":[{"name":"a"},{}]}`, ErrBadArguments)
 			if which != "registry" {
-				for _, part := range []string{"- the arguments: ", `"title"`, "- /state: ", `"closed"`, "- /labels/1: ", `The schema: {"type":"object","properties":{"title"`} {
+				for _, part := range []string{"- the arguments object is missing ", `"title"`, "- /state is ", `"closed"`, "- /labels/1 is ", `The schema: {"type":"object","properties":{"title"`} {
 					assert.Contains(t, text, part)
 				}
 				assert.NotContains(t, text, "STOP")
 				again := refused("mcp_github__create_issue", `{"state":"opne","labels":[{"name":"a"},{}]}`, ErrBadArguments)
-				assert.Contains(t, again, "STOP: this very call was refused before, once.")
+				assert.Contains(t, again, "STOP: this very call has already been refused once,")
 				assert.Contains(t, again, text)
 				other := refused("mcp_github__create_issue", `{"state":"opne"}`, ErrBadArguments)
 				assert.NotContains(t, other, "STOP")
@@ -142,7 +142,7 @@ func TestCallsToServersThatDoNotServe(t *testing.T) {
 	r, err := m.Call(t.Context(), "mcp_slow_one__run", nil)
 	require.ErrorIs(t, err, ErrUnknownTool)
 	assert.Equal(t, `mcphybrid: unknown tool: "mcp_slow_one__run"; server "slow-one" is still connecting`, err.Error())
-	assert.Equal(t, "mcp_slow_one__run can't be called yet: its server is still connecting. Go on with something else and try again later.", resultText(t, r))
+	assert.Equal(t, "mcp_slow_one__run can't be called yet: its server is still connecting. Go on with something else, and try again later.", resultText(t, r))
 	r, err = m.Call(t.Context(), SearchToolName, `{"query":"zebra"}`)
 	require.NoError(t, err)
 	assert.Contains(t, resultText(t, r), "Still connecting, so not searched yet: slow-one.")

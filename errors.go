@@ -123,22 +123,22 @@ type Violation struct {
 
 	// Problem says what is wrong with the value, such as
 	//
-	//	is missing the property "title"
-	//	is a string, want integer
-	//	is "opne", want one of "open", "closed"
+	//	is missing the required property "title"
+	//	is a string, but must be an integer
+	//	is "opne", but must be one of "open", "closed"
 	//
 	// Of arguments that are no JSON object, it is a sentence that begins with "the
 	// arguments".
 	Problem string
 }
 
-// sentence returns the problem after its place, or whole for the arguments as a whole,
-// and between. What is no object at all has a sentence of its own as its problem.
-func (v Violation) sentence(whole, between string) string {
+// sentence returns the place of the value and what is wrong with it. What is no object at all has a
+// sentence of its own as its problem.
+func (v Violation) sentence() string {
 	if strings.HasPrefix(v.Problem, "the arguments ") {
 		return v.Problem
 	}
-	return cmp.Or(v.Pointer, whole) + between + v.Problem
+	return cmp.Or(v.Pointer, "the arguments object") + " " + v.Problem
 }
 
 // Error returns one line with the tool and the violations. It is for the host:
@@ -150,7 +150,7 @@ func (e *ArgumentsError) Error() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(v.sentence("the object", " "))
+		b.WriteString(v.sentence())
 	}
 	if e.More > 0 {
 		fmt.Fprintf(&b, "; and %d more", e.More)

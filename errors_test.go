@@ -16,10 +16,10 @@ import (
 
 func TestArgumentsErrorIsBounded(t *testing.T) {
 	t.Parallel()
-	found := []Violation{{"", `is missing the property "b"`}, {"/a/0", "is a number, want string"}}
+	found := []Violation{{"", `is missing the required property "b"`}, {"/a/0", "is a number, but must be a string"}}
 	err := error(&ArgumentsError{Tool: "mcp_a__b", Violations: found, More: 29})
 	assert.ErrorIs(t, err, ErrBadArguments)
-	assert.EqualError(t, err, `mcphybrid: bad arguments for "mcp_a__b": the object is missing the property "b"; /a/0 is a number, want string; and 29 more`)
+	assert.EqualError(t, err, `mcphybrid: bad arguments for "mcp_a__b": the arguments object is missing the required property "b"; /a/0 is a number, but must be a string; and 29 more`)
 	long := &ArgumentsError{Violations: slices.Repeat([]Violation{{Problem: strings.Repeat("x", 500)}}, 16)}
 	assert.LessOrEqual(t, len([]rune(long.Error())), text.MaxError)
 }
@@ -35,7 +35,7 @@ func TestArgumentsErrorReads(t *testing.T) {
 		{`{"text": 1`, "the arguments are not valid JSON: line 1, column 10: unexpected end of JSON input", "- the arguments are not valid JSON: line 1, column 10: unexpected end of JSON input"},
 		{`[1]`, "the arguments are not a JSON object", "- the arguments are not a JSON object"},
 		{func() {}, "the arguments can't be written as JSON: json: unsupported type: func()", "- the arguments can't be written as JSON: json: unsupported type: func()"},
-		{`{"text": 1}`, "/text is a number, want string", "- /text: is a number, want string"},
+		{`{"text": 1}`, "/text is a number, but must be a string", "- /text is a number, but must be a string"},
 	} {
 		r, err := m.Call(t.Context(), "mcp_a__tool_000", test.args)
 		assert.EqualError(t, err, `mcphybrid: bad arguments for "mcp_a__tool_000": `+test.toHost)

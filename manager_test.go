@@ -70,7 +70,7 @@ func TestChildServerDies(t *testing.T) {
 
 	r, err := m.Call(t.Context(), "mcp_mortal__big", nil)
 	assert.ErrorIs(t, err, ErrServerDown)
-	assert.Equal(t, "mcp_mortal__big can't be called now: its server is down since "+
+	assert.Equal(t, "mcp_mortal__big can't be called now: its server has been down since "+
 		m.Servers()[0].Since.UTC().Format(time.RFC3339)+". Go on without it.", resultText(t, r))
 	_, err = m.Call(t.Context(), "mcp_other__tool_001", nil)
 	assert.NoError(t, err)

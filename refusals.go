@@ -1,6 +1,8 @@
 package mcphybrid
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,7 +36,7 @@ func textRefused(name, verb string, err error, canSearch bool, since time.Time) 
 	var login *AuthorizationError
 	switch {
 	case errors.As(err, &unknown) && unknown.Connecting != "":
-		return fmt.Sprintf("%s can't be called yet: its server is still connecting. Go on with something else and try again later.", name)
+		return fmt.Sprintf("%s can't be called yet: its server is still connecting. Go on with something else, and try again later.", name)
 	case errors.As(err, &unknown) && unknown.Away != "":
 		return fmt.Sprintf("%s can't be called now: its server, %s, is not connected here. Go on without it.", name, text.Line(unknown.Away, text.MaxName))
 	case errors.As(err, &unknown) && !unknown.Gone.IsZero():
@@ -52,19 +54,23 @@ func textRefused(name, verb string, err error, canSearch bool, since time.Time) 
 	case errors.As(err, &arguments):
 		return textBadArguments(name, arguments)
 	case errors.Is(err, ErrQuarantined):
-		return fmt.Sprintf("%s can't be %s: its definition has changed, and a person has not yet agreed to that. Go on without it.", name, verb)
+		return fmt.Sprintf("%s can't be %s: its definition is new or has changed, and a person has not yet agreed to that. Go on without it.", name, verb)
 	case errors.Is(err, ErrChanged):
-		return fmt.Sprintf("%s was not called: its definition changed while the call waited. Call it again if it still fits.", name)
+		return fmt.Sprintf("%s was not called: its definition changed while the call waited. Look at the new one, and call it again if it still fits.", name)
 	case errors.As(err, &login):
 		return fmt.Sprintf("%s can't be %s now: the user has to log in to its server, %s, first. Tell the user so, and go on without it.", name, verb, text.Line(login.Server, text.MaxName))
 	case errors.As(err, &paused):
 		return fmt.Sprintf("%s was not %s: %v. Its server can be called again from %s on. Go on without it.", name, verb, paused.Reason, paused.Until.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown) && !since.IsZero():
-		return fmt.Sprintf("%s can't be %s now: its server is down since %s. Go on without it.", name, verb, since.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s can't be %s now: its server has been down since %s. Go on without it.", name, verb, since.UTC().Format(time.RFC3339))
 	case errors.Is(err, ErrServerDown):
 		return fmt.Sprintf("%s can't be %s now: its server is down. Go on without it.", name, verb)
 	}
-	return fmt.Sprintf("%s gave no result: %s", name, text.Line(err.Error(), maxErrorLength))
+	reason, late := strings.CutSuffix(text.Line(err.Error(), maxErrorLength), context.DeadlineExceeded.Error())
+	if late {
+		return fmt.Sprintf("%s gave no result in time: %s. Try again later, or go on without it.", name, cmp.Or(strings.TrimSuffix(reason, ": "), "it took too long"))
+	}
+	return fmt.Sprintf("%s gave no result: %s", name, reason)
 }
 
 // textBadArguments lists the mistakes in the arguments of a call and shows the
@@ -76,15 +82,15 @@ func textBadArguments(name string, e *ArgumentsError) string {
 		if e.Repeated > 1 {
 			times = fmt.Sprintf("%d times", e.Repeated)
 		}
-		fmt.Fprintf(&b, "STOP: this very call was refused before, %s. Sending it again will fail again. Change the arguments as told below, or do without %s.\n", times, name)
+		fmt.Fprintf(&b, "STOP: this very call has already been refused %s, and will be again. Change the arguments as told below, or do without %s.\n", times, name)
 	}
-	fmt.Fprintf(&b, "%s was not called, since its arguments do not fit its schema:\n", name)
+	fmt.Fprintf(&b, "%s was not called, because its arguments do not fit its schema:\n", name)
 	for _, p := range e.Violations {
 		p.Pointer, p.Problem = text.Line(p.Pointer, maxErrorLength), text.Line(p.Problem, maxErrorLength)
-		b.WriteString("- " + p.sentence("the arguments", ": ") + "\n")
+		b.WriteString("- " + p.sentence() + "\n")
 	}
 	if e.More > 0 {
-		fmt.Fprintf(&b, "- and %d more\n", e.More)
+		fmt.Fprintf(&b, "- and %d more, not shown\n", e.More)
 	}
 	schema := string(e.Schema)
 	if part, next := result.Page(schema, 0, maxSchemaShown); next < len(schema) {
@@ -102,7 +108,7 @@ func textUnread(uri string, err error) string {
 	case !errors.As(err, &unknown):
 		return textRefused(uri, "read", err, false, time.Time{})
 	case unknown.Servers != nil:
-		return fmt.Sprintf("Several servers have a resource %q. Say as \"server\" which one is meant: %s.", uri, text.Line(strings.Join(unknown.Servers, ", "), maxErrorLength))
+		return fmt.Sprintf("Several servers have a resource %q. Read it again, and say by \"server\" which one you mean: %s.", uri, text.Line(strings.Join(unknown.Servers, ", "), maxErrorLength))
 	case len(unknown.Nearest) > 0:
 		return fmt.Sprintf("There is no resource %q. Did you mean %s?", uri, text.Line(strings.Join(unknown.Nearest, ", "), maxErrorLength))
 	}

@@ -689,5 +689,5 @@ func TestServerThatIsDownCalls(t *testing.T) {
 	soon(t, func() bool { return m.Servers()[0].State == StateDown })
 	r, err := m.Call(t.Context(), "mcp_zz__env", nil)
 	require.ErrorIs(t, err, ErrServerDown)
-	assert.Regexp(t, `^mcp_zz__env can't be called now: its server is down since 20\d\d-\d\d-\d\dT\S+Z\. Go on without it\.$`, resultText(t, r))
+	assert.Regexp(t, `^mcp_zz__env can't be called now: its server has been down since 20\d\d-\d\d-\d\dT\S+Z\. Go on without it\.$`, resultText(t, r))
 }

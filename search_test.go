@@ -52,8 +52,8 @@ func TestParseSearchArguments(t *testing.T) {
 		{"a number beyond all", `{"query":"x","max_results":1e999}`, "", 0, `"max_results" is `},
 		{"one byte too long", `{"query":"` + strings.Repeat("x", 4097) + `"}`, "", 0, `"query" has 4097 bytes, more than the limit of 4096`},
 		{"a megabyte", `{"query":"` + strings.Repeat("x", 1<<20) + `"}`, "", 0, `"query" has 1048576 bytes, more than the limit of 4096`},
-		{"a string", `"create issue"`, "", 0, "is a JSON string, want an object"},
-		{"an array", `["create issue"]`, "", 0, "is a JSON array, want an object"},
+		{"a string", `"create issue"`, "", 0, "the arguments are not a JSON object"},
+		{"an array", `["create issue"]`, "", 0, "the arguments are not a JSON object"},
 		{"no JSON", `create issue`, "", 0, "line 1, column 1"},
 		{"cut off", `{"query":"x"`, "", 0, "unexpected end of JSON input"},
 	}

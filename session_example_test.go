@@ -71,8 +71,8 @@ func ExampleSession_Call() {
 	}
 	// Output:
 	// 42
-	// mcp_math__double was not called, since its arguments do not fit its schema:
-	// - /n: is a string, want number
+	// mcp_math__double was not called, because its arguments do not fit its schema:
+	// - /n is a string, but must be a number
 	// The schema: {"properties":{"n":{"type":"number"}},"required":["n"],"type":"object"}
 	// Correct the arguments and call it again.
 	// == bad arguments

@@ -380,7 +380,7 @@ func TestSpecG5Quarantine(t *testing.T) {
 	assert.ErrorIs(t, err, ErrQuarantined)
 	r, err := s.Call(t.Context(), ResourceReadToolName, `{"uri":"mem://letters/1"}`)
 	require.NoError(t, err)
-	assert.Contains(t, resultText(t, r), "its definition has changed")
+	assert.Contains(t, resultText(t, r), "its definition is new or has changed")
 	r, err = s.Call(t.Context(), "mcp_archive__link", `{"uri":"mem://letters/1"}`) // a link is no way around
 	require.NoError(t, err)
 	require.False(t, r.IsError)

@@ -86,7 +86,7 @@ func TestSpecF7Quarantine(t *testing.T) {
 			result, err := sess.Call(t.Context(), "mcp_git__log", nil)
 			require.ErrorIs(t, err, ErrQuarantined)
 			assert.ErrorContains(t, err, `tool "log" of server "git" has changed since `)
-			assert.Equal(t, "mcp_git__log can't be called: its definition has changed, and a person has not yet agreed to that. Go on without it.",
+			assert.Equal(t, "mcp_git__log can't be called: its definition is new or has changed, and a person has not yet agreed to that. Go on without it.",
 				resultText(t, result))
 			_, err = m.NewSession(&SessionOptions{Access: Access{Deny: []string{"*log"}}}).Call(t.Context(), "mcp_git__log", nil)
 			assert.ErrorIs(t, err, ErrNotPermitted)

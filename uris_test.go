@@ -63,7 +63,7 @@ func nobodyAnswers(t *testing.T, order []string) {
 		assert.ErrorContains(t, err, `mcphybrid: several servers have "`+uri+`", name one: "`)
 		answer, err := s.Call(t.Context(), ResourceReadToolName, `{"uri":"`+uri+`"}`)
 		require.NoError(t, err)
-		assert.Contains(t, resultText(t, answer), `Several servers have a resource "`+uri+`". Say as "server" which one is meant: `)
+		assert.Contains(t, resultText(t, answer), `Several servers have a resource "`+uri+`". Read it again, and say by "server" which one you mean: `)
 	}
 	for _, uri := range []string{listed, expanded, "mem://pages/8"} {
 		refused(m.Default(), uri, "thief", "archive")
@@ -102,7 +102,7 @@ func nobodyAnswers(t *testing.T, order []string) {
 		assert.True(t, strings.HasSuffix(err.Error(), "; it is held back until it is accepted"), err)
 		answer, err := m.Default().Call(t.Context(), ResourceReadToolName, `{"server":"archive","uri":"`+uri+`"}`)
 		require.NoError(t, err)
-		assert.Contains(t, resultText(t, answer), uri+" can't be read: its definition has changed")
+		assert.Contains(t, resultText(t, answer), uri+" can't be read: its definition is new or has changed")
 	}
 
 	// It can't be reached.

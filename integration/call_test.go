@@ -78,7 +78,7 @@ func TestCall(t *testing.T) {
 			require.ErrorIs(t, err, mcphybrid.ErrBadArguments)
 			assert.True(t, result.IsError)
 			assert.Contains(t, text(result), prefix+"get-sum was not called")
-			assert.Contains(t, text(result), "- /a: is a string, want number")
+			assert.Contains(t, text(result), "- /a is a string, but must be a number")
 
 			result, err = mgr.Call(t.Context(), prefix+"get-structured-content", `{"location": "Chicago"}`)
 			require.NoError(t, err)

@@ -38,7 +38,7 @@ var demo = []modeltest.Step{
 		Calls: []modeltest.Call{{Name: "mcp_tool_search", Arguments: `{"query":"convert kilometers to miles; convert temperature celsius to fahrenheit","max_results":2}`}}},
 	{Results: []string{"mcp_units__kilometers_to_miles"}, Tools: []string{"mcp_units__celsius_to_fahrenheit", "mcp_units__kilometers_to_miles"},
 		Calls: []modeltest.Call{{Name: "mcp_units__kilometers_to_miles", Arguments: `{"value":"14 km"}`}, {Name: "mcp_units__celsius_to_fahrenheit", Arguments: `{"value":3}`}}},
-	{Results: []string{`!/value: is a string, want number`, "37.4"},
+	{Results: []string{`!/value is a string, but must be a number`, "37.4"},
 		Calls: []modeltest.Call{{Name: "mcp_units__kilometers_to_miles", Arguments: `{"value":14}`}}},
 	{Results: []string{"8.7"}, Say: "14 km are 8.7 miles, and 3 °C are 37.4 °F."},
 
@@ -52,7 +52,7 @@ var demo = []modeltest.Step{
 	// A deferred tool with wrong arguments, twice. It is not activated until
 	// they are right.
 	{User: "How heavy are 12 kg in pounds?", Calls: []modeltest.Call{{Name: "mcp_units__kilograms_to_pounds", Arguments: `{"kg":12}`}}},
-	{Results: []string{`!is missing the property "value"`}, Calls: []modeltest.Call{{Name: "mcp_units__kilograms_to_pounds", Arguments: `{"kg":12}`}}},
+	{Results: []string{`!is missing the required property "value"`}, Calls: []modeltest.Call{{Name: "mcp_units__kilograms_to_pounds", Arguments: `{"kg":12}`}}},
 	{Results: []string{"!STOP"}, Calls: []modeltest.Call{{Name: "mcp_units__kilograms_to_pounds", Arguments: `{"value":12}`}}},
 	{Results: []string{"26.46"}, Tools: []string{"mcp_units__kilograms_to_pounds"}, Say: "26.46 pounds."},
 

@@ -115,15 +115,15 @@ func TestScale(t *testing.T) {
 	for i := range tail {
 		tail[i] = vector.Match{ID: fmt.Sprint(i), Similarity: 0.5 + 0.1*math.Sqrt2*math.Erfinv(1-(float64(i)+0.5)/20)}
 	}
-	half := Found{all: tail, of: 40}.scale()
+	half := Found{all: tail, top: 20, of: 40}.scale()
 	assert.InDelta(t, 0.5, half.mean, 1e-9)
 	assert.InDelta(t, 0.1, half.deviation, 1e-9)
 	assert.InDelta(t, -math.Sqrt(2/math.Pi), half.rest, 1e-9, "the mean of a lower half")
 	tail[19].Similarity = -1
-	steep := Found{all: tail, of: 40}.scale()
+	steep := Found{all: tail, top: 20, of: 40}.scale()
 	assert.Equal(t, steep.score(-1), steep.rest, "what was not found is not more similar than what was")
 	assert.Less(t, steep.rest, -1.0)
-	some := Found{all: tail[:19], of: 20}.scale() // too few for that: one is not similar at all
+	some := Found{all: tail[:19], top: 19, of: 20}.scale() // too few for that: one is not similar at all
 	assert.InDelta(t, some.score(0), some.rest, 1e-9)
 	same := Found{all: []vector.Match{{ID: "a", Similarity: 0.5}, {ID: "b", Similarity: 0.5}}, of: 2}.scale()
 	assert.Zero(t, same.score(0.5))

@@ -40,14 +40,20 @@ func Arguments(args any) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	if raw[0] != '{' {
-		return nil, errors.New("the arguments are not a JSON object")
+		return nil, errNoObject
 	}
 	if !json.Valid(raw) {
 		var v any
-		return nil, fmt.Errorf("the arguments are not valid JSON: %w", text.JSONError(raw, json.Unmarshal(raw, &v)))
+		return nil, notJSON(raw, json.Unmarshal(raw, &v))
 	}
 	return raw, nil
 }
+
+func notJSON(args json.RawMessage, err error) error {
+	return fmt.Errorf("the arguments are not valid JSON: %w", text.JSONError(args, err))
+}
+
+var errNoObject = errors.New("the arguments are not a JSON object")
 
 // Written returns what tells arguments that [Arguments] refused from others: their
 // text or, if they are no text, why they were refused. Such a value may contain

@@ -13,7 +13,7 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		`{"name":"a"}`: "", `{"name":"a","more":1}`: "", `{}`: `"name" is missing or empty`, `{"name":""}`: `"name" is missing or empty`,
-		`{"name":5}`: `"Name" is a JSON number, want a string`, `[]`: "is a JSON array, want an object", `{"name":`: "unexpected end", ``: "unexpected end",
+		`{"name":5}`: `"Name" is a JSON number, want a string`, `[]`: "the arguments are not a JSON object", `{"name":`: "unexpected end", ``: "unexpected end",
 	} {
 		var in struct{ Name string }
 		err := Members([]byte(args), &in, "name", func() bool { return in.Name == "" })

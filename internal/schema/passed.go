@@ -27,7 +27,7 @@ var otherNames = []string{"args", "params", "parameters", "input"}
 func ParsePassed(raw json.RawMessage) (p Passed, err error) {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return p, text.JSONError(raw, err)
+		return p, unread(raw, err)
 	}
 	members, err := text.Members(raw)
 	if err != nil {
@@ -40,7 +40,7 @@ func ParsePassed(raw json.RawMessage) (p Passed, err error) {
 			p.rest = append(p.rest, m)
 			continue
 		case seen[m.Name]:
-			return p, fmt.Errorf("%q stands there twice", m.Name)
+			return p, fmt.Errorf("%q is given twice, but must be given once", m.Name)
 		}
 		seen[m.Name] = true
 	}
@@ -72,7 +72,7 @@ func (p Passed) Arguments(v *Validator) (json.RawMessage, error) {
 	args := p.arguments
 	switch {
 	case args != nil && len(p.rest) > 0:
-		return nil, fmt.Errorf(`%q stands beside "arguments": all that the tool takes belongs there`, text.Line(p.rest[0].Name, text.MaxName))
+		return nil, fmt.Errorf(`%q stands beside "arguments", but all that the tool takes belongs in "arguments"`, text.Line(p.rest[0].Name, text.MaxName))
 	case args == nil:
 		args = text.JoinMembers(p.rest)
 		if len(p.rest) == 1 && slices.Contains(otherNames, p.rest[0].Name) && v != nil && !v.takes(args) {

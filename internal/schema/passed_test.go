@@ -47,13 +47,13 @@ func TestPassed(t *testing.T) {
 	}
 
 	for passed, problem := range map[string]string{
-		`[]`:                      "is a JSON array, want an object",
+		`[]`:                      "the arguments are not a JSON object",
 		`null`:                    "is not a JSON object",
 		`{"name":"t"} {}`:         "after top-level value",
 		`{}`:                      `"name" is missing or empty`,
 		`{"name":""}`:             `"name" is missing or empty`,
 		`{"name":5}`:              `"name" is a JSON number, want a string`,
-		`{"name":"t","name":"u"}`: `"name" stands there twice`,
+		`{"name":"t","name":"u"}`: `"name" is given twice, but must be given once`,
 		`{"name":"t"`:             "unexpected end of JSON input",
 		`{"arguments":{"a":1}}`:   `"name" is missing or empty`,
 	} {
@@ -63,7 +63,7 @@ func TestPassed(t *testing.T) {
 	p, err := ParsePassed(json.RawMessage(`{"name":"t","arguments":{"path":"a"},"count":2}`))
 	require.NoError(t, err)
 	_, err = p.Arguments(NewValidator(schema))
-	assert.EqualError(t, err, `"count" stands beside "arguments": all that the tool takes belongs there`)
+	assert.EqualError(t, err, `"count" stands beside "arguments", but all that the tool takes belongs in "arguments"`)
 	args, err := Passed{Name: "t", arguments: json.RawMessage(`{"count":"2"}`)}.Arguments(nil)
 	require.NoError(t, err)
 	assert.Equal(t, `{"count":"2"}`, string(args), "of an unknown tool, nothing is certain")

@@ -36,63 +36,63 @@ func violations(t testing.TB, schema, args string) []string {
 
 func TestValidateProblems(t *testing.T) {
 	tests := []struct{ schema, args, want string }{ // the property x; want has | between problems, "" for none
-		{`{"type":"integer"}`, `"5"`, `/x is a string, want integer`},
-		{`{"type":"number"}`, `"5"`, `/x is a string, want number`},
+		{`{"type":"integer"}`, `"5"`, `/x is a string, but must be an integer`},
+		{`{"type":"number"}`, `"5"`, `/x is a string, but must be a number`},
 		{`{"type":"integer"}`, `5.0`, ``},
-		{`{"type":"integer"}`, `5.5`, `/x is a number, want integer`},
-		{`{"type":"string"}`, `null`, `/x is null, want string`},
-		{`{"type":"string"}`, `[]`, `/x is an array, want string`},
-		{`{"type":["null","string"]}`, `{}`, `/x is an object, want string or null`},
-		{`{"type":"boolean"}`, `"true"`, `/x is a string, want boolean`},
-		{`{"enum":["open","closed"]}`, `"opne"`, `/x is "opne", want one of "open", "closed"`},
-		{`{"enum":["a"]}`, `["secret"]`, `/x is an array, want "a"`},
-		{`{"enum":[1,null,true,{"a":1},[2]]}`, `{"a":2}`, `/x is an object, want one of 1, null, true, an object, an array`},
-		{`{"enum":["a","b","c","d","e","f","g","h","i","j","k","l"]}`, `5`, `/x is 5, want one of "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" or 2 others`},
-		{`{"enum":[]}`, `5`, `/x is 5, and no value is allowed`},
-		{`{"enum":["` + strings.Repeat("w", 100) + `"]}`, `"` + strings.Repeat("g", 100) + `"`, `/x is "` + strings.Repeat("g", 39) + `…", want "` + strings.Repeat("w", 79) + `…"`},
-		{`{"enum":["a\nb"]}`, `"c\n\u202e## d"`, `/x is "c ## d", want "a b"`},
-		{`{"const":"a"}`, `false`, `/x is false, want "a"`},
-		{`{"required":["title","b"]}`, `{"b":1}`, `/x is missing the property "title"`},
-		{`{"required":["z","y"]}`, `{}`, `/x is missing the property "y"|/x is missing the property "z"`},
-		{`{"properties":{"a":{}},"additionalProperties":false}`, `{"q\n":1,"a":1,"p":"secret"}`, `/x has the unknown property "p"|/x has the unknown property "q"`},
-		{`{"properties":{"a":false}}`, `{"a":1}`, `/x/a is not allowed`},
-		{`{"not":{"type":"string"}}`, `"secret"`, `/x is not allowed`},
-		{`{"unevaluatedProperties":false}`, `{"a":1}`, `/x/a is not allowed`},
-		{`{"propertyNames":{"pattern":"^a"}}`, `{"b":1}`, `/x has the property "b", whose name is not allowed`},
-		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `/x is missing the property "b", which goes with "a"`},
-		{`{"dependencies":{"a":["b"]}}`, `{"a":1}`, `/x is missing the property "b", which goes with "a"`},
-		{`{"dependentSchemas":{"a":{"required":["b"]}}}`, `{"a":1}`, `/x is missing the property "b"`},
-		{`{"minProperties":1}`, `{}`, `/x has too few properties: 0, want at least 1`},
-		{`{"maxProperties":1}`, `{"a":1,"b":2}`, `/x has too many properties: 2, want at most 1`},
-		{`{"minItems":1}`, `[]`, `/x has too few items: 0, want at least 1`},
-		{`{"maxItems":1}`, `[1,2]`, `/x has too many items: 2, want at most 1`},
-		{`{"prefixItems":[{}],"items":false}`, `[1,2]`, `/x/1 is not allowed`},
-		{`{"items":[{"type":"string"}],"additionalItems":false}`, `[1,2]`, `/x has too many items: 1 more than are allowed|/x/0 is a number, want string`},
-		{`{"uniqueItems":true}`, `["s","t","s"]`, `/x has equal items, at 0 and 2`},
-		{`{"contains":{"const":1}}`, `[2]`, `/x has no item of the form that must be there`},
-		{`{"contains":{"const":1},"minContains":2}`, `[1]`, `/x has too few items of the form that must be there: 1, want at least 2`},
-		{`{"contains":{"const":1},"maxContains":1}`, `[1,1]`, `/x has too many items of a form: 2, want at most 1`},
-		{`{"minLength":2}`, `"é"`, `/x is too short: 1 characters, want at least 2`},
-		{`{"maxLength":1}`, `"éé"`, `/x is too long: 2 characters, want at most 1`},
+		{`{"type":"integer"}`, `5.5`, `/x is a number, but must be an integer`},
+		{`{"type":"string"}`, `null`, `/x is null, but must be a string`},
+		{`{"type":"string"}`, `[]`, `/x is an array, but must be a string`},
+		{`{"type":["null","string"]}`, `{}`, `/x is an object, but must be a string or null`},
+		{`{"type":"boolean"}`, `"true"`, `/x is a string, but must be a boolean`},
+		{`{"enum":["open","closed"]}`, `"opne"`, `/x is "opne", but must be one of "open", "closed"`},
+		{`{"enum":["a"]}`, `["secret"]`, `/x is an array, but must be "a"`},
+		{`{"enum":[1,null,true,{"a":1},[2]]}`, `{"a":2}`, `/x is an object, but must be one of 1, null, true, an object, an array`},
+		{`{"enum":["a","b","c","d","e","f","g","h","i","j","k","l"]}`, `5`, `/x is 5, but must be one of "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" or 2 others in the schema`},
+		{`{"enum":[]}`, `5`, `/x is 5, but no value is allowed here`},
+		{`{"enum":["` + strings.Repeat("w", 100) + `"]}`, `"` + strings.Repeat("g", 100) + `"`, `/x is "` + strings.Repeat("g", 39) + `…", but must be "` + strings.Repeat("w", 79) + `…"`},
+		{`{"enum":["a\nb"]}`, `"c\n\u202e## d"`, `/x is "c ## d", but must be "a b"`},
+		{`{"const":"a"}`, `false`, `/x is false, but must be "a"`},
+		{`{"required":["title","b"]}`, `{"b":1}`, `/x is missing the required property "title"`},
+		{`{"required":["z","y"]}`, `{}`, `/x is missing the required property "y"|/x is missing the required property "z"`},
+		{`{"properties":{"a":{}},"additionalProperties":false}`, `{"q\n":1,"a":1,"p":"secret"}`, `/x has the property "p", which the schema does not know|/x has the property "q", which the schema does not know`},
+		{`{"properties":{"a":false}}`, `{"a":1}`, `/x/a is not allowed by the schema`},
+		{`{"not":{"type":"string"}}`, `"secret"`, `/x is not allowed by the schema`},
+		{`{"unevaluatedProperties":false}`, `{"a":1}`, `/x/a is not allowed by the schema`},
+		{`{"propertyNames":{"pattern":"^a"}}`, `{"b":1}`, `/x has the property "b", whose name the schema does not allow`},
+		{`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `/x is missing the property "b", which is required with "a"`},
+		{`{"dependencies":{"a":["b"]}}`, `{"a":1}`, `/x is missing the property "b", which is required with "a"`},
+		{`{"dependentSchemas":{"a":{"required":["b"]}}}`, `{"a":1}`, `/x is missing the required property "b"`},
+		{`{"minProperties":1}`, `{}`, `/x has 0 properties, but must have at least 1`},
+		{`{"maxProperties":1}`, `{"a":1,"b":2}`, `/x has 2 properties, but must have at most 1`},
+		{`{"minItems":1}`, `[]`, `/x has 0 items, but must have at least 1`},
+		{`{"maxItems":1}`, `[1,2]`, `/x has 2 items, but must have at most 1`},
+		{`{"prefixItems":[{}],"items":false}`, `[1,2]`, `/x/1 is not allowed by the schema`},
+		{`{"items":[{"type":"string"}],"additionalItems":false}`, `[1,2]`, `/x has 1 item too many|/x/0 is a number, but must be a string`},
+		{`{"uniqueItems":true}`, `["s","t","s"]`, `/x has equal items at 0 and 2, but no two may be equal`},
+		{`{"contains":{"const":1}}`, `[2]`, `/x has no item that fits "contains" in the schema, but must have one`},
+		{`{"contains":{"const":1},"minContains":2}`, `[1]`, `/x has too few items that fit "contains" in the schema: 1, but must have at least 2`},
+		{`{"contains":{"const":1},"maxContains":1}`, `[1,1]`, `/x has too many items that fit "contains" in the schema: 2, but must have at most 1`},
+		{`{"minLength":2}`, `"é"`, `/x has 1 character, but must have at least 2`},
+		{`{"maxLength":1}`, `"éé"`, `/x has 2 characters, but must have at most 1`},
 		{`{"pattern":"^a+$"}`, `"secret"`, `/x does not match the pattern "^a+$"`},
-		{`{"minimum":1}`, `0`, `/x is too small, want at least 1`},
-		{`{"maximum":2.5}`, `3`, `/x is too large, want at most 2.5`},
-		{`{"exclusiveMinimum":9007199254740991}`, `1`, `/x is too small, want more than 9007199254740991`},
-		{`{"exclusiveMaximum":1000000}`, `1e6`, `/x is too large, want less than 1000000`},
+		{`{"minimum":1}`, `0`, `/x is too small: it must be at least 1`},
+		{`{"maximum":2.5}`, `3`, `/x is too large: it must be at most 2.5`},
+		{`{"exclusiveMinimum":9007199254740991}`, `1`, `/x is too small: it must be more than 9007199254740991`},
+		{`{"exclusiveMaximum":1000000}`, `1e6`, `/x is too large: it must be less than 1000000`},
 		{`{"multipleOf":0.01}`, `0.015`, `/x is not a multiple of 0.01`},
 		{`{"multipleOf":0.01}`, `0.07`, ``},
 
 		// Alternatives.
-		{`{"anyOf":[{"type":"string"},{"type":"null"},{"type":"string"}]}`, `5`, `/x is a number, want string or null`},
-		{`{"oneOf":[{"const":"a"},{"enum":["b","c"]}]}`, `"d"`, `/x is "d", want one of "a", "b", "c"`},
-		{`{"anyOf":[{"const":"auto"},{"type":"object"}]}`, `"x"`, `/x is "x", want "auto" or any object`},
-		{`{"anyOf":[{"type":"string"},{"required":["a","b"]}]}`, `{}`, `/x is missing the property "a"|/x is missing the property "b"`},
-		{`{"oneOf":[{"required":["a","b"]},{"required":["c"]},{"required":["d"]}]}`, `{}`, `/x is missing the property "c"`},
-		{`{"oneOf":[{"properties":{"k":{"const":"a"},"v":{"type":"string"}},"required":["k","v"]},{"properties":{"k":{"const":"b"}}}]}`, `{"k":"a"}`, `/x is missing the property "v"`},
-		{`{"oneOf":[{},{}]}`, `1`, `/x has more than one of the forms of which it must have one`},
-		{`{"oneOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`, `[1]`, `/x/0 is a number, want string`},
-		{`{"allOf":[{"required":["a"]},{"required":["a","b"]}]}`, `{}`, `/x is missing the property "a"|/x is missing the property "b"`},
-		{`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{"a":1}`, `/x is missing the property "b"`},
+		{`{"anyOf":[{"type":"string"},{"type":"null"},{"type":"string"}]}`, `5`, `/x is a number, but must be a string or null`},
+		{`{"oneOf":[{"const":"a"},{"enum":["b","c"]}]}`, `"d"`, `/x is "d", but must be one of "a", "b", "c"`},
+		{`{"anyOf":[{"const":"auto"},{"type":"object"}]}`, `"x"`, `/x is "x", but must be "auto" or an object`},
+		{`{"anyOf":[{"type":"string"},{"required":["a","b"]}]}`, `{}`, `/x is missing the required property "a"|/x is missing the required property "b"`},
+		{`{"oneOf":[{"required":["a","b"]},{"required":["c"]},{"required":["d"]}]}`, `{}`, `/x is missing the required property "c"`},
+		{`{"oneOf":[{"properties":{"k":{"const":"a"},"v":{"type":"string"}},"required":["k","v"]},{"properties":{"k":{"const":"b"}}}]}`, `{"k":"a"}`, `/x is missing the required property "v"`},
+		{`{"oneOf":[{},{}]}`, `1`, `/x fits more than one of the alternatives in the schema, but must fit exactly one`},
+		{`{"oneOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`, `[1]`, `/x/0 is a number, but must be a string`},
+		{`{"allOf":[{"required":["a"]},{"required":["a","b"]}]}`, `{}`, `/x is missing the required property "a"|/x is missing the required property "b"`},
+		{`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{"a":1}`, `/x is missing the required property "b"`},
 
 		// Arguments that pass because servers differ.
 		{`{"type":"string","format":"uri"}`, `"no uri"`, ``},
@@ -102,7 +102,7 @@ func TestValidateProblems(t *testing.T) {
 		{`{"type":"object","required":null,"properties":null}`, `{}`, ``},
 		{`{"type":"string","maxLength":1e300}`, `"a"`, ``},
 		{`{"type":"string","minLength":18446744073709551615}`, `"a"`, ``},
-		{`{"minimum":1,"exclusiveMinimum":true}`, `1`, `/x is too small, want more than 1`},
+		{`{"minimum":1,"exclusiveMinimum":true}`, `1`, `/x is too small: it must be more than 1`},
 		{`{"const":{"format":"a","pattern":"("}}`, `{"format":"a","pattern":"("}`, ``},
 		{`{"enum":[{"format":"a"}]}`, `{"format":"a"}`, ``},
 		{`{"properties":{"format":{"type":"string"},"enum":{"type":"string","format":"date"},"pattern":{"type":"string"},"required":{"type":"null"}},"additionalProperties":false}`,
@@ -125,18 +125,18 @@ func TestValidatePointers(t *testing.T) {
 	schema := `{"additionalProperties":{"type":"array","items":{"properties":{"~n":{"type":"string"}}}}}`
 	got := violations(t, schema, `{"a/b":[0,{"~n":1},{"~n":"s"}],"":{},"a":1,"c\nd":2,"`+strings.Repeat("e", 100)+`":3}`)
 	assert.Equal(t, []string{
-		"/ is an object, want array",
-		"/a is a number, want array",
-		"/a~1b/1/~0n is a number, want string",
-		"/c d is a number, want array",
-		"/" + strings.Repeat("e", 79) + "… is a number, want array",
+		"/ is an object, but must be an array",
+		"/a is a number, but must be an array",
+		"/a~1b/1/~0n is a number, but must be a string",
+		"/c d is a number, but must be an array",
+		"/" + strings.Repeat("e", 79) + "… is a number, but must be an array",
 	}, got)
 
 	// No name may occur twice. No arguments are an object.
 	for _, args := range []string{`{"a":1,"a":"s"}`, `{"a":"s","\u0061":1}`, `{"b":[{"a":{},"c":{"a":1},"a":2}]}`} {
 		assert.Equal(t, []string{` has the member "a" more than once`}, violations(t, `{"properties":{"a":{"type":"string"},"b":{"minItems":1}}}`, args))
 	}
-	assert.Equal(t, []string{` is an array, want object`}, violations(t, `{"type":"object"}`, `[]`))
+	assert.Equal(t, []string{` is an array, but must be an object`}, violations(t, `{"type":"object"}`, `[]`))
 }
 
 func TestValidateMore(t *testing.T) {
@@ -144,7 +144,7 @@ func TestValidateMore(t *testing.T) {
 	found, more := v.Validate(json.RawMessage(`{"a":[` + strings.Repeat("1,", 29) + `1]}`))
 	require.Len(t, found, 16)
 	assert.Equal(t, 15, more)
-	assert.Equal(t, Violation{"", `is missing the property "b"`}, found[0])
+	assert.Equal(t, Violation{"", `is missing the required property "b"`}, found[0])
 	assert.Equal(t, "/a/0", found[1].Pointer)
 	assert.Equal(t, "/a/10", found[3].Pointer) // names are compared, not numbers
 
@@ -546,7 +546,7 @@ func TestValidateRealTools(t *testing.T) {
 					old, given := args[name]
 					if given && slices.Contains(required, any(name)) {
 						delete(args, name)
-						expect(args, "", fmt.Sprintf("is missing the property %q", name))
+						expect(args, "", fmt.Sprintf("is missing the required property %q", name))
 					}
 					if _, ok := p["type"].(string); ok {
 						args[name] = object{"k": 1}

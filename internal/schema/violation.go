@@ -24,9 +24,9 @@ type Violation struct {
 
 	// Problem says what is wrong with the value, such as
 	//
-	//	is missing the property "title"
-	//	is a string, want integer
-	//	is "opne", want one of "open", "closed"
+	//	is missing the required property "title"
+	//	is a string, but must be an integer
+	//	is "opne", but must be one of "open", "closed"
 	Problem string
 }
 
@@ -151,59 +151,71 @@ func nearestForm(e *jsonschema.ValidationError) (best []defect) {
 func (f *defect) text() string {
 	switch k := f.kind.(type) {
 	case *fault.Type:
-		return fmt.Sprintf("is %s, want %s", withArticle(k.Got), typeList(k.Want))
+		return fmt.Sprintf("is %s, but must be %s", withArticle(k.Got), typeList(k.Want))
 	case *fault.Enum:
-		return fmt.Sprintf("is %s, %s", quoted(k.Got, maxEchoed), wanted(k.Want, f.name))
+		return fmt.Sprintf("is %s, but %s", quoted(k.Got, maxEchoed), wanted(k.Want, f.name))
 	case *fault.Const:
-		return fmt.Sprintf("is %s, want %s", quoted(k.Got, maxEchoed), quoted(k.Want, maxQuoted))
+		return fmt.Sprintf("is %s, but must be %s", quoted(k.Got, maxEchoed), quoted(k.Want, maxQuoted))
 	case *fault.Required:
-		return "is missing the property " + quoted(f.name, maxQuoted)
+		return fmt.Sprintf("is missing the required property %s", quoted(f.name, maxQuoted))
 	case *fault.Dependency:
-		return fmt.Sprintf("is missing the property %s, which goes with %s", quoted(f.name, maxQuoted), quoted(k.Prop, maxQuoted))
+		return goesWith(f.name, k.Prop)
 	case *fault.DependentRequired:
-		return fmt.Sprintf("is missing the property %s, which goes with %s", quoted(f.name, maxQuoted), quoted(k.Prop, maxQuoted))
+		return goesWith(f.name, k.Prop)
 	case *fault.AdditionalProperties:
-		return "has the unknown property " + quoted(f.name, maxEchoed)
+		return fmt.Sprintf("has the property %s, which the schema does not know", quoted(f.name, maxEchoed))
 	case *fault.PropertyNames:
-		return fmt.Sprintf("has the property %s, whose name is not allowed", quoted(k.Property, maxEchoed))
+		return fmt.Sprintf("has the property %s, whose name the schema does not allow", quoted(k.Property, maxEchoed))
 	case *fault.MinProperties:
-		return fmt.Sprintf("has too few properties: %d, want at least %d", k.Got, k.Want)
+		return fmt.Sprintf("has %s, but must have at least %d", counted(k.Got, "property", "properties"), k.Want)
 	case *fault.MaxProperties:
-		return fmt.Sprintf("has too many properties: %d, want at most %d", k.Got, k.Want)
+		return fmt.Sprintf("has %s, but must have at most %d", counted(k.Got, "property", "properties"), k.Want)
 	case *fault.MinItems:
-		return fmt.Sprintf("has too few items: %d, want at least %d", k.Got, k.Want)
+		return fmt.Sprintf("has %s, but must have at least %d", counted(k.Got, "item", "items"), k.Want)
 	case *fault.MaxItems:
-		return fmt.Sprintf("has too many items: %d, want at most %d", k.Got, k.Want)
+		return fmt.Sprintf("has %s, but must have at most %d", counted(k.Got, "item", "items"), k.Want)
 	case *fault.AdditionalItems:
-		return fmt.Sprintf("has too many items: %d more than are allowed", k.Count)
+		return fmt.Sprintf("has %s too many", counted(k.Count, "item", "items"))
 	case *fault.UniqueItems:
-		return fmt.Sprintf("has equal items, at %d and %d", k.Duplicates[0], k.Duplicates[1])
+		return fmt.Sprintf("has equal items at %d and %d, but no two may be equal", k.Duplicates[0], k.Duplicates[1])
 	case *fault.Contains:
-		return "has no item of the form that must be there"
+		return "has no item that fits \"contains\" in the schema, but must have one"
 	case *fault.MinContains:
-		return fmt.Sprintf("has too few items of the form that must be there: %d, want at least %d", len(k.Got), k.Want)
+		return fmt.Sprintf("has too few items that fit \"contains\" in the schema: %d, but must have at least %d", len(k.Got), k.Want)
 	case *fault.MaxContains:
-		return fmt.Sprintf("has too many items of a form: %d, want at most %d", len(k.Got), k.Want)
+		return fmt.Sprintf("has too many items that fit \"contains\" in the schema: %d, but must have at most %d", len(k.Got), k.Want)
 	case *fault.MinLength:
-		return fmt.Sprintf("is too short: %d characters, want at least %d", k.Got, k.Want)
+		return fmt.Sprintf("has %s, but must have at least %d", counted(k.Got, "character", "characters"), k.Want)
 	case *fault.MaxLength:
-		return fmt.Sprintf("is too long: %d characters, want at most %d", k.Got, k.Want)
+		return fmt.Sprintf("has %s, but must have at most %d", counted(k.Got, "character", "characters"), k.Want)
 	case *fault.Pattern:
-		return "does not match the pattern " + quoted(k.Want, maxQuoted)
+		return fmt.Sprintf("does not match the pattern %s", quoted(k.Want, maxQuoted))
 	case *fault.Minimum:
-		return "is too small, want at least " + decimal(k.Want)
+		return fmt.Sprintf("is too small: it must be at least %s", decimal(k.Want))
 	case *fault.Maximum:
-		return "is too large, want at most " + decimal(k.Want)
+		return fmt.Sprintf("is too large: it must be at most %s", decimal(k.Want))
 	case *fault.ExclusiveMinimum:
-		return "is too small, want more than " + decimal(k.Want)
+		return fmt.Sprintf("is too small: it must be more than %s", decimal(k.Want))
 	case *fault.ExclusiveMaximum:
-		return "is too large, want less than " + decimal(k.Want)
+		return fmt.Sprintf("is too large: it must be less than %s", decimal(k.Want))
 	case *fault.MultipleOf:
-		return "is not a multiple of " + decimal(k.Want)
+		return fmt.Sprintf("is not a multiple of %s", decimal(k.Want))
 	case *fault.OneOf:
-		return "has more than one of the forms of which it must have one"
+		return "fits more than one of the alternatives in the schema, but must fit exactly one"
 	}
-	return "is not allowed" // keywords false and not
+	return "is not allowed by the schema" // keywords false and not
+}
+
+func goesWith(name, with string) string {
+	return fmt.Sprintf("is missing the property %s, which is required with %s", quoted(name, maxQuoted), quoted(with, maxQuoted))
+}
+
+// counted returns a number with its word.
+func counted(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
 }
 
 // quoted returns a scalar as JSON, cut to limit characters. For an array, an object
@@ -222,10 +234,10 @@ func quoted(v any, limit int) string {
 	return text.Line(fmt.Sprint(v), limit)
 }
 
-// wanted lists the values of an enum and the other types allowed.
+// wanted says which values of an enum are allowed, and which other types.
 func wanted(values []any, types string) string {
 	if len(values) == 0 {
-		return "and no value is allowed"
+		return "no value is allowed here"
 	}
 	var list []string
 	for _, v := range values[:min(len(values), maxListed)] {
@@ -236,19 +248,19 @@ func wanted(values []any, types string) string {
 		text = "one of " + text
 	}
 	if more := len(values) - len(list); more > 0 {
-		text += fmt.Sprintf(" or %d others", more)
+		text += fmt.Sprintf(" or %d others in the schema", more)
 	}
 	if types != "" {
-		text += " or any " + types
+		text += " or " + types
 	}
-	return "want " + text
+	return "must be " + text
 }
 
 // typeList joins the names of types with " or ", each once, null last.
 func typeList(types []string) string {
 	var list []string
 	for _, t := range types {
-		if t != "null" && !slices.Contains(list, t) {
+		if t = withArticle(t); t != "null" && !slices.Contains(list, t) {
 			list = append(list, t)
 		}
 	}
@@ -262,7 +274,7 @@ func withArticle(typeName string) string {
 	switch typeName {
 	case "null":
 		return "null"
-	case "array", "object":
+	case "array", "object", "integer":
 		return "an " + typeName
 	}
 	return "a " + typeName

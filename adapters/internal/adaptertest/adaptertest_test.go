@@ -165,7 +165,7 @@ func TestMistakes(t *testing.T) {
 		},
 		"step 7: result 1 is marked as an error: false, want true": func(in object, n int) {
 			if n == 7 {
-				last(in["messages"].([]any), 1)["content"] = "/value: is a string, want number"
+				last(in["messages"].([]any), 1)["content"] = "/value is a string, but must be a number"
 			}
 		},
 		"step 12: there are the images []": func(in object, n int) {

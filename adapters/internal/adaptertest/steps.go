@@ -32,7 +32,7 @@ func steps(r Runtime) []modeltest.Step {
 
 		// A tool that no search found, called by name with wrong arguments.
 		{User: miles, Calls: []modeltest.Call{{Name: "mcp_desk__kilometers_to_miles", Arguments: `{"value":"14 km"}`}}},
-		{Results: []string{"!/value: is a string, want number"}, Calls: []modeltest.Call{{Name: "mcp_desk__kilometers_to_miles", Arguments: `{"value":14}`}}},
+		{Results: []string{"!/value is a string, but must be a number"}, Calls: []modeltest.Call{{Name: "mcp_desk__kilometers_to_miles", Arguments: `{"value":14}`}}},
 		{Results: []string{"8.7"}, Tools: []string{"mcp_desk__kilometers_to_miles"}, Say: "8.7 miles."},
 
 		// A tool that may not be used.
