@@ -30,8 +30,8 @@ func ParsePassed(raw json.RawMessage) (p Passed, err error) {
 		return p, unread(raw, err)
 	}
 	members, err := text.Members(raw)
-	if err != nil {
-		return p, err
+	if err != nil { // null
+		return p, errNoObject
 	}
 	seen := make(map[string]bool)
 	for _, m := range members {

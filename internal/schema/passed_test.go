@@ -48,7 +48,7 @@ func TestPassed(t *testing.T) {
 
 	for passed, problem := range map[string]string{
 		`[]`:                      "the arguments are not a JSON object",
-		`null`:                    "is not a JSON object",
+		`null`:                    "the arguments are not a JSON object",
 		`{"name":"t"} {}`:         "after top-level value",
 		`{}`:                      `"name" is missing or empty`,
 		`{"name":""}`:             `"name" is missing or empty`,
