@@ -284,6 +284,24 @@ func TestLookThatFails(t *testing.T) {
 	})
 }
 
+// If a server is no more in the store, its next list is saved as a whole, and not as a change of
+// what was there.
+func TestServerThatIsGoneFromTheStore(t *testing.T) {
+	each(t, func(t *testing.T, doc store.Document) {
+		p := begin(doc)
+		list := catalog(20)
+		p.put("s", list...)
+		time.Sleep(2 * time.Second)
+		require.NoError(t, doc.Save([]byte("{}")))
+		list = append(list[:19:19], tool(99, ""))
+		p.put("s", list...)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, list, tools(t, doc, "s"))
+		p.Close()
+		assert.Empty(t, *p.errs)
+	})
+}
+
 // hurried is a store in which another process is faster with a server, some times.
 type hurried struct {
 	*mcptest.Split

@@ -19,6 +19,10 @@ func TestDefaults(t *testing.T) {
 	byFlags.AddFlags(flags)
 	require.NoError(t, flags.Parse(nil))
 	assert.Equal(t, byFlags, Limits{}.WithDefaults())
+	assert.Equal(t, Limits{
+		Connections: 1000, Sessions: 1000, Idle: 12 * time.Hour, Message: 16 << 20, Messages: 24 << 20, Values: 250_000,
+		Results: 64 << 20, Read: 30 * time.Second, Write: time.Minute,
+	}, byFlags)
 	assert.NoError(t, byFlags.Check())
 	require.NoError(t, flags.Parse(strings.Fields("-max-connections 1 -max-sessions 2 -session-idle 3s -max-message 4 -max-messages 5 -max-values 6 -max-results 7 -read-timeout 8s -write-timeout 9s")))
 	want := Limits{Connections: 1, Sessions: 2, Idle: 3 * time.Second, Message: 4, Messages: 5, Values: 6, Results: 7, Read: 8 * time.Second, Write: 9 * time.Second}

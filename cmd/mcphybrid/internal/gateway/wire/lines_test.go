@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -82,3 +83,25 @@ func TestEndedListensAreForgotten(t *testing.T) {
 		assert.Empty(t, l.acks)
 	})
 }
+
+// A line that is written has its length; one that is not ends the connection to the client, if
+// there is somebody to tell.
+func TestLinesThatAreNotWritten(t *testing.T) {
+	t.Parallel()
+	const line = `{"jsonrpc":"2.0","id":1,"result":{}}`
+	broken := errors.New("broken pipe")
+	told := 0
+	for err, want := range map[error]int{nil: len(line), broken: 0} {
+		for _, unread := range []func(){nil, func() { told++ }} {
+			n, got := NewLineWriter(brokenLine{err}, unread).Write([]byte(line))
+			assert.Equal(t, want, n)
+			assert.Equal(t, err, got)
+		}
+	}
+	assert.Equal(t, 1, told)
+}
+
+type brokenLine struct{ err error }
+
+func (b brokenLine) Write(p []byte) (int, error) { return len(p), b.err }
+func (b brokenLine) Close() error                { return nil }
