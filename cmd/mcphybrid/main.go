@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/add"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/approve"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/doctor"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/eval"
@@ -37,6 +38,7 @@ func commands() []command {
 		{"approve", "show what a gateway holds back, or approve it", approve.Main},
 		{"inspect", "show what the servers of a file cost a model; search, call tools", inspect.Main},
 		{"doctor", "say what is wrong with the servers of a file, and what to do", doctor.Main},
+		{"add", "add a server of a registry to a file, after you have seen it", add.Main},
 		{"login", "log in to the servers of a file that want it", login.Main},
 		{"eval", "measure how well search finds tools", eval.Main},
 		{"completion", "print what completes command lines in bash, zsh or fish", printCompletion},

@@ -126,6 +126,13 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	}
 	g := newGateway(opts)
 	defer g.close()
+	if screen := screenOf(errs, lines); screen != nil {
+		url, page := "", ""
+		if site != nil {
+			url, page = site.URL(), site.Page()
+		}
+		g.showStart(screen, from.Config, url, page)
+	}
 	if site != nil {
 		return g.serveHTTP(ctx, site)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 )
 
@@ -24,7 +25,7 @@ func startLine(s mcphybrid.ServerStatus, now time.Time) string {
 	case mcphybrid.StateReady:
 		mark, note, took = "✓", fmt.Sprintf("ready, %d tools", s.Tools), s.Took
 	case mcphybrid.StateDown:
-		mark, note, took = "✗", "failed: "+s.Err.Error(), s.Took
+		mark, note, took = "✗", "failed: "+cause.Of(s.Err).What, s.Took
 	case mcphybrid.StateUnauthorized:
 		mark, note, took = "✗", "wants a login: mcphybrid login "+s.Name, s.Took
 	}

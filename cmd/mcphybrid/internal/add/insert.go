@@ -1,0 +1,132 @@
+package add
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidwall/jsonc"
+)
+
+// insert returns the content of a file with one more server, the last. All else stays as it
+// is, also comments and spaces.
+func insert(path string, p *proposal) ([]byte, error) {
+	if p.name == "" || strings.Contains(p.name, "${") {
+		return nil, fmt.Errorf("%q can't be its name: -as NAME gives another", p.name)
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = []byte("{\n  \"mcpServers\": {}\n}\n"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ext := strings.ToLower(filepath.Ext(path)); ext == ".toml" || ext == ".yaml" || ext == ".yml" {
+		return nil, fmt.Errorf("%s: only JSON is written", path)
+	}
+	next, err := inserted(data, p.name, p.entry)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return next, nil
+}
+
+// inserted is insert for the content of a file.
+func inserted(data []byte, name string, value entry) ([]byte, error) {
+	if len(data) > maxBytes {
+		return nil, fmt.Errorf("it has more than %d bytes", maxBytes)
+	}
+	names, last, err := members(jsonc.ToJSON(data)) // as many bytes
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range names {
+		if strings.EqualFold(other, name) {
+			return nil, fmt.Errorf("it has a server %q already: -as NAME gives this one another name", other)
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("    ", "  ")
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	key, err := json.Marshal(name)
+	if err != nil {
+		return nil, err
+	}
+	text := "\n    " + string(key) + ": " + strings.TrimSpace(b.String())
+	if len(names) > 0 {
+		text = "," + text
+	} else {
+		text += "\n  "
+	}
+	next := bytes.Join([][]byte{data[:last], []byte(text), data[last:]}, nil)
+	if now, _, err := members(jsonc.ToJSON(next)); err == nil && len(now) == len(names)+1 && now[len(names)] == name {
+		return next, nil
+	}
+	return nil, errors.New("there is no place to write the server to")
+}
+
+// members returns the names in "mcpServers", and where the last one ends, or else the object
+// begins.
+func members(data []byte) (names []string, last int, err error) {
+	if !json.Valid(data) {
+		return nil, 0, errors.New("it is not JSON")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if t, _ := dec.Token(); t != json.Delim('{') {
+		return nil, 0, errors.New("it is no object")
+	}
+	for dec.More() {
+		key, _ := dec.Token()
+		if key != "mcpServers" {
+			if err := dec.Decode(new(json.RawMessage)); err != nil {
+				return nil, 0, err
+			}
+			continue
+		}
+		if t, _ := dec.Token(); t != json.Delim('{') {
+			return nil, 0, errors.New(`"mcpServers" is no object`)
+		}
+		last = int(dec.InputOffset())
+		for dec.More() {
+			name, _ := dec.Token()
+			if err := dec.Decode(new(json.RawMessage)); err != nil {
+				return nil, 0, err
+			}
+			text, _ := name.(string)
+			names, last = append(names, text), int(dec.InputOffset())
+		}
+		return names, last, nil
+	}
+	return nil, 0, errors.New(`it has no "mcpServers" object to add to`)
+}
+
+// write replaces a file, all at once. A new one is for its owner only.
+func write(path string, data []byte) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".mcp-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/mcphybrid/mcphybrid/internal/terminal/terminaltest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// In a terminal a person reads what starts, where the page is and what came of it.
+func TestStartInATerminal(t *testing.T) {
+	t.Parallel()
+	path := commandtest.WriteFile(t, "mcp.json", file(`"a": `+remote(t, mcptest.Echo("a", "A"))+`, "gone": {"command": "no-such-program"}`))
+	g, _, _ := reloading(t, path)
+	book := new(mcptest.Log)
+	g.showStart(terminal.Paper(book, 80), "mcp.json", "http://127.0.0.1:1/mcp", "http://127.0.0.1:1/debug")
+	g.started.Wait()
+	assert.Regexp(t, `^2 servers of mcp.json start; the file is read again when it changes
+clients connect to  http://127.0.0.1:\d+/mcp
+the page is at      http://127.0.0.1:\d+/debug
+✓ a  +\d\.\d\ds  ready, 1 tools
+✗ gone +\d\.\d\ds  failed: program not found: no-such-program
+1 of 2 servers are ready after \d\.\d\ds, with 1 tools
+$`, book.String())
+}
+
+// In a pipe there are lines of the log only.
+func TestScreenIsATerminal(t *testing.T) {
+	t.Parallel()
+	tty, written := terminaltest.Open(t, 60, 20)
+	assert.NotNil(t, screenOf(tty, io.Discard))
+	written()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	defer w.Close()
+	assert.Nil(t, screenOf(w, io.Discard))
+	assert.Nil(t, screenOf(new(mcptest.Log), io.Discard))
+}
