@@ -1,9 +1,9 @@
 package web
 
 import (
-	"fmt"
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
