@@ -207,7 +207,7 @@ func (s *Session) findable() string {
 		offer = s.shown[i].mentions
 	}
 	s.mu.Unlock()
-	return offer.servers.summary(s.tenant.opts.Prompt.MaxSummaryTokens, s.tenant.tokens)
+	return offer.summarize(s.tenant.opts.Prompt.MaxSummaryTokens, s.tenant.tokens)
 }
 
 func (t metaTool) InputSchema() json.RawMessage { return t.shared().InputSchema() }
