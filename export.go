@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/mcphybrid/mcphybrid/internal/request"
@@ -74,12 +75,57 @@ func checkLength(form *request.Form, list []provider.Tool) error {
 	return form.Check(len(list), deferred)
 }
 
-// exportOnce returns t in a form. It keeps each form of a BridgeTool.
+// exportOnce returns t in a form. It keeps each form of a tool that sessions share.
 func exportOnce(t Tool, form *request.Form, in request.Listing) (provider.Tool, error) {
-	if b, ok := t.(*BridgeTool); ok {
-		return b.exports.Tool(b, form, in)
+	switch t := t.(type) {
+	case *BridgeTool:
+		return t.exports.Tool(t, form, in)
+	case metaTool:
+		if !t.isOwn() {
+			return t.shared().export(form, in)
+		}
 	}
 	return form.Tool(t, in)
+}
+
+// A tenantMeta is a meta tool as the sessions of a tenant have it that call in the same way.
+type tenantMeta struct {
+	of     *tenant
+	kind   metaKind
+	bridge bool // the sessions are ByBridge
+}
+
+// metaExports keep the meta tools of a tenant in the forms in which they were written, of
+// sessions that are not ByBridge and of those that are.
+type metaExports [2][metaKinds]request.ExportCache
+
+func (t tenantMeta) Name() string { return t.kind.name() }
+
+func (t tenantMeta) Description() string {
+	if t.kind == metaSearch && t.bridge {
+		return textBridgeSearch
+	}
+	return metaWords[t.kind].description
+}
+
+// InputSchema returns the schema. That of a search tells how many results it may return.
+func (t tenantMeta) InputSchema() json.RawMessage {
+	w := metaWords[t.kind]
+	switch t.kind {
+	case metaSearch, metaSkillSearch, metaResourceSearch:
+		o := t.of.opts.Search
+		return json.RawMessage(fmt.Sprintf(w.schema, o.Limit, o.Results))
+	}
+	return json.RawMessage(w.schema)
+}
+
+// export returns t in a form, which it keeps.
+func (t tenantMeta) export(form *request.Form, in request.Listing) (provider.Tool, error) {
+	kept := &t.of.metaExports[0]
+	if t.bridge {
+		kept = &t.of.metaExports[1]
+	}
+	return kept[t.kind].Tool(t, form, in)
 }
 
 // allowCallers returns e, which t became, with who may call it. Tools of ours are called by

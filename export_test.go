@@ -488,3 +488,35 @@ func TestSpecH2AllowedCallers(t *testing.T) {
 	assert.PanicsWithValue(t, `mcphybrid: SessionOptions.AllowedCallers has "a b", which is no name`, func() { m.NewSession(&SessionOptions{AllowedCallers: []string{"a b"}}) })
 	assert.PanicsWithValue(t, "mcphybrid: SessionOptions.AllowedCallers has 9 names, at most 8 are possible", func() { m.NewSession(&SessionOptions{AllowedCallers: make([]string, 9)}) })
 }
+
+// What is kept of a meta tool is what it is in each session: by disclosure, of a user with
+// another number of results, and of a client, whose search tool says what it finds.
+func TestExportOfMetaTools(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("many", 60)}})
+	u, err := m.NewUser("ann", &UserOptions{SystemResults: 2, UserResults: 1})
+	require.NoError(t, err)
+	for range 2 { // made, and kept
+		for _, s := range []*Session{
+			m.NewSession(nil), m.NewSession(&SessionOptions{Disclosure: ByBridge}), u.NewSession(nil),
+			m.NewSession(&SessionOptions{Client: true}), m.NewSession(&SessionOptions{Client: true, Disclosure: ByBridge}),
+		} {
+			for _, format := range formats {
+				form, err := request.FormOf(format)
+				require.NoError(t, err)
+				for kind := range metaKinds {
+					tool := metaTool{s, kind}
+					want, err := form.Tool(tool, request.Listed)
+					require.NoError(t, err)
+					got, err := exportOnce(tool, form, request.Listed)
+					require.NoError(t, err)
+					assert.Equal(t, want, got, "%s %s", format, kind.name())
+				}
+			}
+		}
+	}
+	s := m.NewSession(nil)
+	assert.Less(t, testing.AllocsPerRun(10, func() {
+		_, err := exportOnce(metaTool{s, metaSearch}, request.Anthropic, request.Listed)
+		require.NoError(t, err)
+	}), 5.0, "it is not written again")
+}

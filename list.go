@@ -64,7 +64,19 @@ func (e listItem) toolName() string {
 // keep listItem small: sessions have many of those.
 type mentions struct {
 	servers serverList
-	skills  *skillsText // for skillText
+	skills  *skillsText            // for skillText
+	summary atomic.Pointer[string] // of servers; nil until written
+}
+
+// summarize returns the summary of the servers, which it keeps. All sessions that have m are
+// of one tenant, and so have one budget and one counter.
+func (m *mentions) summarize(maxTokens int, count func(string) int) string {
+	if kept := m.summary.Load(); kept != nil {
+		return *kept
+	}
+	summary := m.servers.summary(maxTokens, count)
+	m.summary.Store(&summary)
+	return summary
 }
 
 // restoredTools are tools of a session's list, by registered name, that the session

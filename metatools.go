@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -179,15 +178,20 @@ type metaTool struct {
 func (t metaTool) Name() string { return t.kind.name() }
 
 func (t metaTool) Description() string {
-	line := metaWords[t.kind].description
-	if t.kind == metaSearch && t.s.Disclosure() == ByBridge {
-		line = textBridgeSearch
-	}
-	if t.kind == metaSearch && t.s.asked.client {
+	line := t.shared().Description()
+	if t.isOwn() {
 		line = strings.TrimSpace(line + " " + t.s.findable())
 	}
 	return line
 }
+
+// shared returns t as other sessions have it too, unless it is the session's own.
+func (t metaTool) shared() tenantMeta {
+	return tenantMeta{t.s.tenant, t.kind, t.s.Disclosure() == ByBridge}
+}
+
+// isOwn reports whether the description of t says what the session finds.
+func (t metaTool) isOwn() bool { return t.kind == metaSearch && t.s.asked.client }
 
 // Annotations returns hints like those of a server's tool. Only calls may change
 // anything.
@@ -203,19 +207,10 @@ func (s *Session) findable() string {
 		offer = s.shown[i].mentions
 	}
 	s.mu.Unlock()
-	return offer.servers.summary(s.tenant.opts.Prompt.MaxSummaryTokens, s.tenant.tokens)
+	return offer.summarize(s.tenant.opts.Prompt.MaxSummaryTokens, s.tenant.tokens)
 }
 
-// InputSchema returns the schema. That of a search tells how many results it may return.
-func (t metaTool) InputSchema() json.RawMessage {
-	w := metaWords[t.kind]
-	switch t.kind {
-	case metaSearch, metaSkillSearch, metaResourceSearch:
-		o := t.s.tenant.opts.Search
-		return json.RawMessage(fmt.Sprintf(w.schema, o.Limit, o.Results))
-	}
-	return json.RawMessage(w.schema)
-}
+func (t metaTool) InputSchema() json.RawMessage { return t.shared().InputSchema() }
 
 // Call answers in words even if args are malformed. So the error is always nil,
 // except for the tool that [CallToolName] calls.

@@ -345,7 +345,7 @@ func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 				b.WriteString(named(textSearchHeading))
 			}
 			most := s.tenant.opts.Prompt.MaxSummaryTokens
-			summary := e.mentions.servers.summary(most, s.tenant.tokens)
+			summary := e.mentions.summarize(most, s.tenant.tokens)
 			b.WriteString(summary)
 			if e.slot == asMeta {
 				first, steps := textNotShown, textStepsActive

@@ -37,6 +37,19 @@ func TestSectionsAreWrittenOnce(t *testing.T) {
 	assert.NoError(t, check(m, s))
 }
 
+// A session that begins anew with active tools has a list of its own, whose servers are
+// summarized once.
+func TestServersAreSummarizedOnce(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	s := m.NewSession(nil)
+	s.ActivateTools([]string{"mcp_s9__tool_003"})
+	s.Compact()
+	before := s.PromptSections(PromptFull)
+	require.Nil(t, s.prefix)
+	assert.Less(t, testing.AllocsPerRun(10, func() { s.PromptSections(PromptFull) }), 25.0)
+	assert.Equal(t, before, s.PromptSections(PromptFull))
+}
+
 // What is kept of sessions with different rights has a limit, and those beyond it take
 // the place of others.
 func TestPromptPrefixesHaveALimit(t *testing.T) {

@@ -35,6 +35,7 @@ type tenant struct {
 	texts       *result.Shelf  // of all sessions, likewise
 	parts       *saved.Parts   // of saved sessions, likewise; nil without [Options.StateParts]
 	validators  *schema.Recent // likewise
+	metaExports metaExports
 
 	life     context.Context           // ends with the Manager
 	recorder *atomic.Pointer[recorder] // nil inside until Watch is called; shared with the system

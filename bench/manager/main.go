@@ -1,7 +1,7 @@
 //go:build unix
 
-// Manager measures what a Manager costs as it grows: changes, looks, searches and
-// states. To compare two versions in one run, it also builds another commit of this
+// Manager measures what a Manager costs as it grows: changes, looks, searches,
+// states and the turns of sessions. To compare two versions in one run, it also builds another commit of this
 // repository and lets both take turns.
 //
 //	go -C bench run ./manager [-tools 4000] [-rows REGEXP] [-rounds N] [-against COMMIT] [-corpus DIR]

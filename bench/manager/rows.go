@@ -47,6 +47,7 @@ func measure(sizes []string, only *regexp.Regexp, dir string) map[string]float64
 		rowAt := func(what string, value func() float64) { row(size+" tools: "+what, value) }
 		measureMemory(n, dir, rowAt)
 		measureAt(n, rowAt)
+		measureSessions(n, rowAt)
 	}
 	return rows
 }
