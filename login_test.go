@@ -187,6 +187,26 @@ func TestLoginIsShared(t *testing.T) {
 	assert.ErrorIs(t, elsewhere.Start(t.Context()), ErrAuthorizationRequired)
 }
 
+// A process whose token is refused takes the newer one of another process. If that is
+// refused too, it refreshes it.
+func TestNewerTokenIsRefusedToo(t *testing.T) {
+	t.Parallel()
+	a := mcptest.NewAuthority(t, echoHandler())
+	web := ServerConfig{Name: "web", URL: a.Server}
+	folder := t.TempDir()
+	one, two := newLoginDesk(t, folder, web), newLoginDesk(t, folder, web)
+	require.Error(t, one.Start(t.Context()))
+	require.NoError(t, one.Login(t.Context(), "web"))
+	require.NoError(t, two.Start(t.Context()))
+	for range 3 {
+		a.Expire()
+		require.NoError(t, one.call())
+		a.Expire()
+		require.NoError(t, two.call())
+	}
+	assert.Equal(t, mcptest.Counts{Clients: 1, Refreshes: 6}, a.Count())
+}
+
 // What an authorization server or a hook does wrong is told without secrets, and
 // does not end the old login.
 func TestLoginFails(t *testing.T) {

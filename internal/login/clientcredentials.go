@@ -90,6 +90,7 @@ func (a *Account) another(ctx context.Context, known record, refused string) (he
 		return "", err
 	}
 	r, err := a.prepare(ctx, known)
+	asked := false
 	if err == nil {
 		err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
 			if stored, err := a.parse(document); err == nil && stored.usable(refused) {
@@ -100,6 +101,7 @@ func (a *Account) another(ctx context.Context, known record, refused string) (he
 			if r, err = a.granted(ctx, r); err != nil {
 				return nil, err
 			}
+			asked = true
 			r.follows(known)
 			return r.document(nil)
 		})
@@ -112,6 +114,9 @@ func (a *Account) another(ctx context.Context, known record, refused string) (he
 		a.cfg.Log.Error("mcphybrid: the token store failed", "error", err)
 	}
 	a.keep(r, "")
+	if asked {
+		a.keepMade(r)
+	}
 	return r.header(), nil
 }
 

@@ -53,6 +53,7 @@ type Account struct {
 	looked     bool     // in the store
 	record     record   // the current one
 	unsaved    string   // the refresh token in the store, if record could not be saved
+	made       string   // the header with the last token that the account got itself, but by a login
 	challenges []string // of the last answer with status 401
 
 	pace pace // of requests for tokens by the client itself; used by who has the turn
@@ -114,11 +115,13 @@ type Refusal struct {
 	Header     string   // the Authorization header of the request, or ""
 	Challenges []string // the WWW-Authenticate headers of the answer
 	Scopes     []string // that the request lacks: see [Lacking]; nil with status 401
+	Again      bool     // another header of the same request was refused before
 }
 
 // Header returns the Authorization header of a request, or "" if the user has not
 // logged in. refused, if not nil, is what the server has just said to the same
-// request. Header refreshes a token that has expired or was refused. If scopes are
+// request. Header refreshes a token that has expired or was refused, unless another process
+// has done so. If scopes are
 // lacking, it returns the same header, unless somebody has logged in since, and the
 // next login asks for them; the error says that this was done in vain. A client that
 // signs in as itself asks for a token then, also for one with these scopes.
@@ -132,8 +135,11 @@ func (a *Account) Header(ctx context.Context, refused *Refusal) (string, error) 
 	if refused != nil && lacking == nil {
 		a.challenges = bounded(refused.Challenges)
 	}
-	current, looked := a.record, a.looked
+	current, looked, made := a.record, a.looked, a.made
 	a.mu.Unlock()
+	if refused != nil && refused.Again && lacking == nil && sent == made {
+		return sent, nil // it is new, so a newer one would not help
+	}
 	itself := a.SignsInItself()
 	if current.usable(sent) || looked && refused == nil && current.RefreshToken == "" && !(itself && current.AccessToken != "") {
 		return current.header(), nil
@@ -161,6 +167,7 @@ func (a *Account) renew(ctx context.Context, refused string, lacking []string) (
 	first, unread := a.firstUse(ctx, new(record)) // not in the change below: a store may have one lock
 	var found record
 	spent := "" // the refresh token in the store, if there are newer tokens
+	refreshed := false
 	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
 		stored, err := a.parse(document)
 		if err != nil {
@@ -193,7 +200,7 @@ func (a *Account) renew(ctx context.Context, refused string, lacking []string) (
 			return nil, fmt.Errorf("refreshing the token: %w", err)
 		}
 		if fresh.AccessToken != "" {
-			spent = stored.RefreshToken
+			spent, refreshed = stored.RefreshToken, true
 		}
 		found = fresh
 		return found.document(nil)
@@ -207,7 +214,17 @@ func (a *Account) renew(ctx context.Context, refused string, lacking []string) (
 		spent = ""
 	}
 	a.keep(found, spent)
+	if refreshed {
+		a.keepMade(found)
+	}
 	return found.header(), nil
+}
+
+// keepMade notes that the account has just got the token of r itself.
+func (a *Account) keepMade(r record) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.made = r.header()
 }
 
 // newer returns the current record, and the refresh token in the store, if the store

@@ -141,6 +141,40 @@ func TestRefusedRequestsAreSentOnceMore(t *testing.T) {
 	}
 }
 
+// With an account, a request is sent three times at most. Other sources are told of the first
+// refusal only.
+func TestAccountIsAskedTwice(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		keys []string
+		sent int
+	}{
+		"always another": {[]string{"1", "2", "3", "4"}, 3},
+		"no other one":   {[]string{"1", "2"}, 2},
+		"the same":       {[]string{"1"}, 1},
+	} {
+		var told, again []bool
+		a := authorized("https://h/mcp", func(_ context.Context, _ http.Header, refused *Refusal) (http.Header, error) {
+			told = append(told, refused != nil)
+			return nil, nil
+		})
+		a.account = func(_ context.Context, _ http.Header, refused *Refusal) (http.Header, error) {
+			again = append(again, refused != nil && refused.Again)
+			return http.Header{"Authorization": {"Bearer key-number-" + test.keys[min(len(again), len(test.keys))-1]}}, nil
+		}
+		sent := 0
+		resp, err := a.send(post(t, "https://h/mcp", ""), roundTripper(func(*http.Request) (*http.Response, error) {
+			sent++
+			return &http.Response{StatusCode: 401, Body: http.NoBody}, nil
+		}), new(outcome))
+		require.NoError(t, err, name)
+		assert.Equal(t, 401, resp.StatusCode, name)
+		assert.Equal(t, test.sent, sent, name)
+		assert.Equal(t, []bool{false, true, false}[:len(told)], told, name)
+		assert.Equal(t, []bool{false, false, true}[:len(again)], again, name)
+	}
+}
+
 // A request that can't be sent fails with the reason, and the outcome knows it.
 func TestRequestsThatAreNotSent(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,7 @@ type Refusal struct {
 	Sent       http.Header // all headers of the request
 	Challenges []string    // the WWW-Authenticate headers of the answer
 	Scopes     []string    // that the request lacks; nil with status 401
+	Again      bool        // it has refused the request with other headers before
 }
 
 // refusal returns the Refusal in the answer to a request with these headers, or nil.
@@ -56,7 +57,8 @@ type authorizer struct {
 	server  *url.URL
 	fixed   map[string]string
 	sources []HeaderSource
-	secrets *secrets // learns what the sources return
+	account HeaderSource // behind these; nil without one
+	secrets *secrets     // learns what the sources return
 
 	unauthorized func(scopes []string) error
 	changing     *atomic.Bool // a source had headers
@@ -72,13 +74,13 @@ func (a *authorizer) authorize(r *http.Request, refused *Refusal) (*http.Request
 	for name, value := range a.fixed {
 		r.Header.Set(name, value)
 	}
-	for _, source := range a.sources {
+	add := func(source HeaderSource, refused *Refusal) error {
 		more, err := source(r.Context(), r.Header, refused)
-		if err != nil {
-			return nil, err
+		if err == nil && len(more) > maxHeaders {
+			err = fmt.Errorf("there are %d headers, more than the limit of %d", len(more), maxHeaders)
 		}
-		if len(more) > maxHeaders {
-			return nil, fmt.Errorf("there are %d headers, more than the limit of %d", len(more), maxHeaders)
+		if err != nil {
+			return err
 		}
 		if len(more) > 0 {
 			a.changing.Store(true)
@@ -87,12 +89,28 @@ func (a *authorizer) authorize(r *http.Request, refused *Refusal) (*http.Request
 			a.secrets.hold(name, values)
 			r.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 		}
+		return nil
+	}
+	told := refused
+	if refused != nil && refused.Again {
+		told = nil // only the account is told twice
+	}
+	for _, source := range a.sources {
+		if err := add(source, told); err != nil {
+			return nil, err
+		}
+	}
+	if a.account != nil {
+		if err := add(a.account, refused); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }
 
 // send sends r by base. If the server refuses the credentials, and there are others,
-// it sends r once more with these.
+// it sends r once more with these, and with an account twice: what another process has
+// kept there may be too old as well.
 func (a *authorizer) send(r *http.Request, base http.RoundTripper, failed *outcome) (*http.Response, error) {
 	authorized, err := a.authorize(r, nil)
 	if err != nil {
@@ -105,11 +123,13 @@ func (a *authorizer) send(r *http.Request, base http.RoundTripper, failed *outco
 			return nil, err
 		}
 		refused := a.refusal(authorized.Header, resp)
-		if refused == nil || refused.Scopes == nil && tries == 2 || r.Body != nil && r.GetBody == nil {
+		spent := tries == 3 || tries == 2 && a.account == nil
+		if refused == nil || refused.Scopes == nil && spent || r.Body != nil && r.GetBody == nil {
 			return resp, nil
 		}
+		refused.Again = tries > 1
 		again, err := a.authorize(r, refused)
-		if err == nil && (tries == 2 || maps.EqualFunc(again.Header, authorized.Header, slices.Equal)) {
+		if err == nil && (tries > 1 && refused.Scopes != nil || maps.EqualFunc(again.Header, authorized.Header, slices.Equal)) {
 			if refused.Scopes == nil || failed == nil {
 				return resp, nil
 			}
@@ -157,7 +177,7 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 		})
 	}
 	if cfg.Account != nil {
-		a.sources = append(a.sources, logIn(cfg.Account))
+		a.account = logIn(cfg.Account)
 	}
 	to.Transport = &limitedHTTP{base: base, authorizer: a, maxMessage: g.maxMessage, maxValues: g.maxValues, unsolicited: g.unsolicited, older: older, standing: c.standing}
 	return to, nil
@@ -172,7 +192,7 @@ func logIn(account *login.Account) HeaderSource {
 		}
 		var r *login.Refusal
 		if refused != nil {
-			r = &login.Refusal{Header: refused.Sent.Get("Authorization"), Challenges: refused.Challenges, Scopes: refused.Scopes}
+			r = &login.Refusal{Header: refused.Sent.Get("Authorization"), Challenges: refused.Challenges, Scopes: refused.Scopes, Again: refused.Again}
 		}
 		value, err := account.Header(ctx, r)
 		if value == "" || err != nil {
