@@ -31,15 +31,17 @@ const (
 	defaultSessions    = 1000
 	defaultIdle        = 12 * time.Hour // most clients leave without notice; such a client begins another session
 	DefaultMessage     = 16 << 20
-	defaultMessages    = 24 << 20
-	defaultValues      = 250_000 // each takes up to text.ValueSize when it is decoded
+	defaultMessages    = 16 << 20 // so that one large message is there at a time
+	defaultValues      = 250_000  // each takes up to text.ValueSize when it is decoded
 	defaultResults     = 64 << 20
 	defaultRead        = 30 * time.Second
 	defaultWrite       = time.Minute
 
 	// SmallMessage is how many bytes a message may have that needs no room among the
-	// large ones. So whoever sends large messages can't keep others from calling.
-	SmallMessage = 64 << 10
+	// large ones, and SmallDecoded how many its values may take without room among those of
+	// others. So whoever sends large messages can't keep others from calling.
+	SmallMessage = 16 << 10
+	SmallDecoded = 64 << 10
 
 	// MaxHeader is how many bytes the header of a request may have, 4 KiB more or less.
 	MaxHeader = 32 << 10

@@ -20,7 +20,7 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, flags.Parse(nil))
 	assert.Equal(t, byFlags, Limits{}.WithDefaults())
 	assert.Equal(t, Limits{
-		Connections: 1000, Sessions: 1000, Idle: 12 * time.Hour, Message: 16 << 20, Messages: 24 << 20, Values: 250_000,
+		Connections: 1000, Sessions: 1000, Idle: 12 * time.Hour, Message: 16 << 20, Messages: 16 << 20, Values: 250_000,
 		Results: 64 << 20, Read: 30 * time.Second, Write: time.Minute,
 	}, byFlags)
 	assert.NoError(t, byFlags.Check())

@@ -64,7 +64,7 @@ func TestManyValuesShareRoom(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, 3_000*text.ValueSize, size)
 		}
-		size, err := decode(limits.SmallMessage / text.ValueSize)
+		size, err := decode(limits.SmallDecoded / text.ValueSize)
 		require.NoError(t, err, "few values wait for no room")
 		assert.Zero(t, size)
 		_, err = decode(3_000)

@@ -78,7 +78,7 @@ func (in *intake) withMessage(next http.Handler) http.Handler {
 // checks how many they are.
 func (in *intake) decode(ctx context.Context, data []byte) (size int, err error) {
 	values, err := in.limits.CheckValues(data)
-	if size = values * text.ValueSize; err != nil || size <= limits.SmallMessage {
+	if size = values * text.ValueSize; err != nil || size <= limits.SmallDecoded {
 		return 0, err
 	}
 	size = min(size, in.limits.Messages)
