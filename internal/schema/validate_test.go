@@ -553,18 +553,18 @@ func TestValidateRealTools(t *testing.T) {
 						if p["type"] == "object" {
 							args[name] = "s"
 						}
-						expect(args, "/"+name, ", want "+p["type"].(string))
+						expect(args, "/"+name, ", but must be "+withArticle(p["type"].(string)))
 					}
 					if _, ok := p["enum"]; ok {
 						args[name] = "no such value"
 						if p["type"] == "string" || p["type"] == nil {
-							expect(args, "/"+name, `is "no such value", want `)
+							expect(args, "/"+name, `is "no such value", but must be `)
 						}
 					}
 					if p["type"] == "array" {
 						if items, ok := p["items"].(object); ok && items["type"] == "string" {
 							args[name] = []any{example(items, false), 5}
-							expect(args, "/"+name+"/1", "is a number, want string")
+							expect(args, "/"+name+"/1", "is a number, but must be a string")
 						}
 					}
 					delete(args, name)
@@ -574,7 +574,7 @@ func TestValidateRealTools(t *testing.T) {
 				}
 				if schema["additionalProperties"] == false {
 					args["no_such_name"] = 1
-					expect(args, "", `has the unknown property "no_such_name"`)
+					expect(args, "", `has the property "no_such_name", which the schema does not know`)
 				}
 			}
 		}

@@ -213,7 +213,7 @@ func TestAttacks(t *testing.T) {
 	}
 	rounds := mcptest.Long(40, 6)
 	ratio := slower(rounds)
-	for again := 0; again < 2 && ratio > 2; again++ { // the machine may have been busy with something else
+	for again := 0; again < 4 && ratio > 2; again++ { // the machine may have been busy with something else
 		ratio = slower(rounds)
 	}
 	t.Logf("%d calls; attacks without an answer: %d, with status 2xx: %d, 4xx: %d, 5xx: %d", calls, a.answers[0].Load(), a.answers[2].Load(), a.answers[4].Load(), a.answers[5].Load())
