@@ -272,6 +272,7 @@ func TestLookThatFails(t *testing.T) {
 		whole.Fail(burning)
 		a.Again("s", time.Now())
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		require.NotEmpty(t, *a.errs)
 		assert.ErrorIs(t, (*a.errs)[0], burning)
 		whole.Fail(nil)
