@@ -5,7 +5,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// Access lists count where tools come in (receive.go), where they are made (source.go) and
+// Access lists count where tools come in (receive.go), where they are made (makeTools in servertools.go) and
 // for each session (decideEach in partition.go).
 
 // Access says by name which tools may be used: if Allow is not empty, those that one of

@@ -11,7 +11,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// makeTools in servertools.go makes the tools of a server, one for each definition.
+// makeTools in servertools.go makes the tools of a server, one for each definition that
+// Options.Access permits.
 
 // A BridgeTool is one tool of an MCP server as a callable Go value. It is
 // immutable and may be used concurrently. Compare tools by name, not by pointer:
