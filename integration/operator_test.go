@@ -50,7 +50,7 @@ func troubled(t *testing.T, well int, names ...string) string {
 		}
 		servers = append(servers,
 			mcphybrid.ServerConfig{Name: "warehouse_inventory_database", Command: "warehouse-inventory-database-mcp"},
-			dies("calendar", "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/@modelcontextprotocol%2fserver-calender\nnpm error 404\nnpm error 404  The requested resource '@modelcontextprotocol/server-calender@*' could not be found or you do not have permission to access it.\nnpm error A complete log of this run can be found in: /root/.npm/_logs/2026-11-28T18_43_49_630Z-debug-0.log"),
+			dies("calendar", "npm error code E404\nnpm error 404 Not Found - GET https://registry.example/@modelcontextprotocol%2fserver-calender\nnpm error 404\nnpm error 404  The requested resource '@modelcontextprotocol/server-calender@*' could not be found or you do not have permission to access it.\nnpm error A complete log of this run can be found in: /home/user/.npm/_logs/2026-11-28T18_43_49_630Z-debug-0.log"),
 			mcphybrid.ServerConfig{Name: "crm", URL: refuses.URL, Headers: map[string]string{"Authorization": "Bearer stale-token"}},
 			dies("tickets", "Error: JIRA_TOKEN is not set. Set it to your API token."),
 		)
