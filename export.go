@@ -1,7 +1,6 @@
 package mcphybrid
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/mcphybrid/mcphybrid/internal/request"
@@ -88,36 +87,9 @@ func exportOnce(t Tool, form *request.Form, in request.Listing) (provider.Tool, 
 	return form.Tool(t, in)
 }
 
-// A tenantMeta is a meta tool as the sessions of a tenant have it that call in the same way.
-type tenantMeta struct {
-	of     *tenant
-	kind   metaKind
-	bridge bool // the sessions are ByBridge
-}
-
 // metaExports keep the meta tools of a tenant in the forms in which they were written, of
 // sessions that are not ByBridge and of those that are.
 type metaExports [2][metaKinds]request.ExportCache
-
-func (t tenantMeta) Name() string { return t.kind.name() }
-
-func (t tenantMeta) Description() string {
-	if t.kind == metaSearch && t.bridge {
-		return textBridgeSearch
-	}
-	return metaWords[t.kind].description
-}
-
-// InputSchema returns the schema. That of a search tells how many results it may return.
-func (t tenantMeta) InputSchema() json.RawMessage {
-	w := metaWords[t.kind]
-	switch t.kind {
-	case metaSearch, metaSkillSearch, metaResourceSearch:
-		o := t.of.opts.Search
-		return json.RawMessage(fmt.Sprintf(w.schema, o.Limit, o.Results))
-	}
-	return json.RawMessage(w.schema)
-}
 
 // export returns t in a form, which it keeps.
 func (t tenantMeta) export(form *request.Form, in request.Listing) (provider.Tool, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -192,6 +193,33 @@ func (t metaTool) shared() tenantMeta {
 
 // isOwn reports whether the description of t says what the session finds.
 func (t metaTool) isOwn() bool { return t.kind == metaSearch && t.s.asked.client }
+
+// A tenantMeta is a meta tool as the sessions of a tenant have it that call in the same way.
+type tenantMeta struct {
+	of     *tenant
+	kind   metaKind
+	bridge bool // the sessions are ByBridge
+}
+
+func (t tenantMeta) Name() string { return t.kind.name() }
+
+func (t tenantMeta) Description() string {
+	if t.kind == metaSearch && t.bridge {
+		return textBridgeSearch
+	}
+	return metaWords[t.kind].description
+}
+
+// InputSchema returns the schema. That of a search tells how many results it may return.
+func (t tenantMeta) InputSchema() json.RawMessage {
+	w := metaWords[t.kind]
+	switch t.kind {
+	case metaSearch, metaSkillSearch, metaResourceSearch:
+		o := t.of.opts.Search
+		return json.RawMessage(fmt.Sprintf(w.schema, o.Limit, o.Results))
+	}
+	return json.RawMessage(w.schema)
+}
 
 // Annotations returns hints like those of a server's tool. Only calls may change
 // anything.

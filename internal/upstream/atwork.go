@@ -75,6 +75,16 @@ func holdWhile(ctx context.Context, period time.Duration, busy func() bool, spok
 	}
 }
 
+// works notes whether the child takes more time to start, since it is at work.
+func (s *Server) works(at bool) {
+	s.atWork.Store(at)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at && s.status.State == Connecting {
+		s.setLocked(Connecting, errAtWork)
+	}
+}
+
 // A firstWord reads what a child says, and closes spoke with the first of it.
 type firstWord struct {
 	io.Reader

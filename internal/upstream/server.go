@@ -318,16 +318,6 @@ func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
 	return c, err
 }
 
-// works notes whether the child takes more time to start, since it is at work.
-func (s *Server) works(at bool) {
-	s.atWork.Store(at)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at && s.status.State == Connecting {
-		s.setLocked(Connecting, errAtWork)
-	}
-}
-
 // connected records the result of an attempt. The caller holds mu.
 func (s *Server) connected(c *conn, err error) {
 	s.status.Took = time.Since(s.status.entered)
