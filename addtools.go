@@ -50,10 +50,10 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 	if problems != nil {
 		return errors.Join(problems...)
 	}
-	if _, err := m.loadCache(); err != nil {
+	if _, err := m.loadStores(); err != nil {
 		return err
 	}
-	if err := m.weigh(m.life, defs); err != nil {
+	if err := m.countTokens(m.life, defs); err != nil {
 		if m.life.Err() != nil {
 			return ErrClosed
 		}
@@ -81,7 +81,7 @@ func (m *Manager) addTools(name string, tools []mcpserver.ServerTool) error {
 			}
 		}
 		src.defs = all
-		m.putSource(src)
+		m.stageSource(src)
 		return nil
 	})
 }

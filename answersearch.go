@@ -133,7 +133,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
 	v := s.view()
-	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.notShown(v)).Hits
+	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.mayFind(v)).Hits
 	var found, without []*BridgeTool
 	neededBy := make(map[string]string)
 	for _, h := range v.andNeeded(hits, s.tenant.opts.Search.Limit) {
@@ -203,11 +203,11 @@ func (s *Session) shownNames(found []*BridgeTool) []string {
 	return namesOf(slices.DeleteFunc(slices.Clone(found), func(t *BridgeTool) bool { return !listed[t.name] }))
 }
 
-// notShown returns a function that reports whether a tool is missing in the
-// model's list. Deferred tools are. With ByBridge, so are inline tools that came
+// mayFind returns a function that reports whether a search may find a tool: one that is missing
+// in the model's list. Deferred tools are. With ByBridge, so are inline tools that came
 // after the list was fixed. What a search of OpenAI's has loaded can be loaded again: the
 // host may have taken the answer out of the conversation.
-func (s *Session) notShown(v *view) func(*BridgeTool, standing) bool {
+func (s *Session) mayFind(v *view) func(*BridgeTool, standing) bool {
 	may := v.deferredTools()
 	if v.disclosure != ByBridge && !v.loads && !v.fixed {
 		return may

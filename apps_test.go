@@ -379,7 +379,7 @@ func FuzzAppOnly(f *testing.F) {
 			require.NoError(t, src.claimNames(m.names))
 			require.NoError(t, src.nameTool(m.names, d))
 			src.defs = []*definition{d}
-			m.putSource(src)
+			m.stageSource(src)
 			return nil
 		}))
 		for _, s := range []*Session{m.Default(), m.NewSession(&SessionOptions{Disclosure: ByBridge})} {

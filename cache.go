@@ -52,9 +52,9 @@ func cacheKey(cfg *ServerConfig, extensions map[string]any, of audience) string 
 	return cache.Key(parts...)
 }
 
-// loadCache restores the names that were given before this run, once. It returns the
-// cached catalog, or nil.
-func (m *Manager) loadCache() (*cache.Found, error) {
+// loadStores restores what was trusted and the names that were given before this run, once. It
+// returns the cached catalog, or nil.
+func (m *Manager) loadStores() (*cache.Found, error) {
 	if err := m.trust.Load(); err != nil {
 		if m.opts.Trust.holds() {
 			return nil, err
@@ -119,7 +119,7 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 			f.problems = f.src.problems
 			if slices.Contains(m.sources, f.src) && f.listed.After(f.src.listedAt) && f.src.server.SetCached() && m.storeList(f.src, f.received, f.listed) == nil { // else we start the server
 				m.review(f.src)
-				m.putSource(f.src)
+				m.stageSource(f.src)
 				m.cacheList(f.src, m.cache, false)
 			}
 		}
@@ -176,7 +176,7 @@ func (m *Manager) fromCache(src *source, c *cache.Server, own string) (list rece
 	if said := c.Lists[cache.Instructions]; len(said) == 2 && said[1] == own {
 		list.instructions = src.readInstructions(said[0])
 	}
-	return list, m.weigh(m.life, defs) == nil
+	return list, m.countTokens(m.life, defs) == nil
 }
 
 // cacheList puts what src has listed into a cache. The caller holds mu.

@@ -10,7 +10,7 @@ import (
 
 // How the deferred tools of a catalog become an index:
 //
-//	catalog ─ partition ─▶ deferred tools ─ ranking.go ─▶ documents ─▶ deferredIndex
+//	catalog ─ partition ─▶ deferred tools ─ indexer.go ─▶ documents ─▶ deferredIndex
 //	                                            RankerClassic: a BM25Index
 //	                                            all others: a search.Index, which knows fields and related words
 //

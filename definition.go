@@ -36,9 +36,9 @@ type definition struct {
 
 	canonical atomic.Pointer[string] // see Canonical
 
-	registered string   // the registered name
-	wanted     string   // the registered name without other servers, if it differs
-	weights    *weights // set before the definition is published; nil if the host counts nothing
+	registered string    // the registered name
+	wanted     string    // the registered name without other servers, if it differs
+	cost       *toolCost // set before the definition is published; nil if the host counts nothing
 
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }

@@ -48,7 +48,7 @@ func (m *Manager) newLookups() *enrich.Lookups {
 		Tools:   m.hintable,
 		Publish: func() { _ = m.publishChange(func() error { return nil }) }, // fails only if the Manager is closed
 		Log:     m.opts.Logger,
-		Life:    m.life, Ended: ErrClosed, Run: m.starting.Go,
+		Life:    m.life, Ended: ErrClosed, Run: m.background.Go,
 	}
 }
 

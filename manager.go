@@ -55,12 +55,12 @@ type Manager struct {
 	attached    []*Session     // the sessions with a registry
 	users       users          // not yet closed
 	removed     []string       // the servers removed last
-	starting    sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
+	background  sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
 	closing     sync.Once
 	changed     chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
 
 	cacheOnce     sync.Once
-	cached        atomic.Pointer[cache.Found] // from loadCache until Start has used it
+	cached        atomic.Pointer[cache.Found] // from loadStores until Start has used it
 	cache         cache.Cache                 // of Options.Cache
 	resourcesTask lazy.Task                   // calls OnResources
 	startsRunning atomic.Int32                // calls of Start in progress
@@ -110,11 +110,11 @@ func (m *Manager) setUp(ctx context.Context) {
 	}
 	m.trust = trust.New(m.opts.Trust.caution(), known, m.names, m.opts.TrustStore)
 	m.usageRecord = m.opts.Usage.record()
-	var above *semantic
+	var system *semantic
 	if m.system != nil {
-		above = m.system.semantic
+		system = m.system.semantic
 	}
-	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load, m.ownNames, above)
+	m.semantic = newSemantic(m.opts.Semantic, m.opts.Logger, m.cur.Load, m.ownNames, system)
 	m.life, m.end = context.WithCancel(ctx)
 	m.lookups = m.newLookups()
 	m.cur.Store(noTools)
@@ -137,7 +137,7 @@ func (m *Manager) setUp(ctx context.Context) {
 		if !cfg.Disabled {
 			src := m.newSource(cfg)
 			m.followStatus(src)
-			m.putSource(src)
+			m.stageSource(src)
 		}
 	}
 	m.def = m.NewSession(&SessionOptions{Registry: m.opts.Registry})
@@ -170,7 +170,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	if err := m.policy.Load().invalid; err != nil {
 		return err
 	}
-	cached, err := m.loadCache()
+	cached, err := m.loadStores()
 	if err != nil {
 		return prefixed(err, "")
 	}
@@ -189,11 +189,11 @@ func (m *Manager) Start(ctx context.Context) error {
 			nameless = append(nameless, fmt.Errorf("mcphybrid: server %q: %w", src.name, err))
 			continue
 		}
-		m.putSource(src) // its names may collide
+		m.stageSource(src) // its names may collide
 		src.begun = true
 		waiting = append(waiting, src)
 	}
-	m.starting.Add(len(waiting))
+	m.background.Add(len(waiting))
 	m.mu.Unlock()
 
 	if m.usageRecord != nil {
@@ -214,7 +214,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	waiting = slices.DeleteFunc(waiting, func(src *source) bool {
 		known := !src.listedAt.IsZero()
 		if known {
-			m.starting.Done()
+			m.background.Done()
 		}
 		return known
 	})
@@ -224,7 +224,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for i, src := range waiting {
 		wg.Go(func() {
-			defer m.starting.Done()
+			defer m.background.Done()
 			errs[i] = prefixed(src.server.Start(ctx), "server %q: ", src.name)
 		})
 	}
@@ -245,7 +245,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	if cfg.Disabled {
 		return nil
 	}
-	if _, err := m.loadCache(); err != nil {
+	if _, err := m.loadStores(); err != nil {
 		return prefixed(err, "")
 	}
 	m.mu.Lock()
@@ -264,11 +264,11 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 		m.mu.Unlock()
 		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, err)
 	}
-	m.putSource(src)
-	m.starting.Add(1)
+	m.stageSource(src)
+	m.background.Add(1)
 	m.mu.Unlock()
 
-	defer m.starting.Done()
+	defer m.background.Done()
 	err := prefixed(src.server.StartPatiently(ctx), "server %q: ", src.name)
 	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
 		_ = m.publishChange(func() error { m.dropSource(src); return nil }) // fails only if the Manager was closed
@@ -361,7 +361,7 @@ func (m *Manager) Close() error {
 			}
 		}
 		wg.Wait()
-		m.starting.Wait()
+		m.background.Wait()
 		if m.system == nil {
 			m.skills.close()
 		}

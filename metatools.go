@@ -241,7 +241,7 @@ func (s *Session) findable() string {
 func (t metaTool) InputSchema() json.RawMessage { return t.shared().InputSchema() }
 
 // Call answers in words even if args are malformed. So the error is always nil,
-// except for the tool that [CallToolName] calls.
+// except for the tool that [CallToolName] or [ReadOnlyCallToolName] calls.
 func (t metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")

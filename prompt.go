@@ -15,8 +15,8 @@ import (
 // This file and its neighbours hold every word that a model reads and that neither a server
 // nor an error says, so that you can judge the prompt without reading the code: the sections of the
 // system prompt here; metatools.go, the meta tools; answersearch.go and answers.go, what
-// they answer, but for a call by the bridge (metatools.go) and a page (result.go); refusals.go, why a call has no
-// result; skillview.go and servedskills.go, skills; result.go, results that are cut; toolnotes.go, notes on tools.
+// they answer, but for a call by the bridge (metatools.go) and a page (resultpages.go); refusals.go, why a call has no
+// result; skillview.go and servedskills.go, skills; resultpages.go, results that are cut; toolnotes.go, notes on tools.
 // What is wrong with arguments, internal/schema says. internal/result names what a provider
 // does not take, and internal/request says of news that stand in the user's role whose they
 // are.

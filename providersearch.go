@@ -67,7 +67,7 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 		return nil
 	}
 	var names []string
-	for _, h := range v.andNeeded(v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.notShown(v)).Hits, s.tenant.opts.Search.Limit) {
+	for _, h := range v.andNeeded(v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.mayFind(v)).Hits, s.tenant.opts.Search.Limit) {
 		if _, err := exportOnce(h.Tool, request.OpenAIResponses, request.Deferred); err == nil {
 			names = append(names, h.Tool.name)
 		}

@@ -35,7 +35,7 @@ func (m *Manager) publishChange(f func() error) error {
 	m.embed()
 	m.lookups.Changed()
 	if m.opts.OnResources != nil && (c.shelf != prev.shelf || !c.hasAppToolsOf(prev)) {
-		m.starting.Go(m.tellResources)
+		m.background.Go(m.tellResources)
 	}
 	known := make(map[string]bool, len(prev.problems))
 	for _, err := range prev.problems {
@@ -48,7 +48,7 @@ func (m *Manager) publishChange(f func() error) error {
 		}
 	}
 	if fresh != nil && (m.opts.OnEvent != nil || m.recorder.Load() != nil) {
-		m.starting.Go(func() { m.tellChanges(fresh) })
+		m.background.Go(func() { m.tellChanges(fresh) })
 	}
 	m.mu.Unlock()
 

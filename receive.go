@@ -19,6 +19,11 @@ import (
 
 // receive makes what a server has listed part of the catalog. If it fails, the server keeps
 // what it had.
+//
+//	receive ─▶ setList ─▶ storeList      the list, within its limits
+//	                      review         what of it may be used
+//	                      stageSource    its tools, for the next catalog
+//	                      publishChange  that catalog
 func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) error {
 	defs, problems, ignored, err := src.parseDefinitions(ctx, list.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
 	if err != nil {
@@ -33,7 +38,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 		problems[i] = src.hide(err)
 	}
 	m.bindCalls(src, defs)
-	if err := m.weigh(ctx, defs); err != nil {
+	if err := m.countTokens(ctx, defs); err != nil {
 		return err
 	}
 	return m.setList(src, received{defs, others, list.Skilled, src.readInstructions(list.Instructions), problems, audienceOf(list), list.Changing})
@@ -184,7 +189,7 @@ func (m *Manager) setList(src *source, list received) error {
 			return err
 		}
 		m.review(src)
-		m.putSource(src)
+		m.stageSource(src)
 		m.cacheList(src, m.cache, true)
 		src.live = true
 		return nil
@@ -255,7 +260,7 @@ func (m *Manager) askSkill(ctx context.Context, of *owner, server, uri string) e
 			src.unlisted = slices.Delete(src.unlisted, 0, 1)
 		}
 		m.review(src)
-		m.putSource(src)
+		m.stageSource(src)
 		return nil
 	})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // review decides what of a source's list may be used. The caller holds mu, and then calls
-// [Manager.putSource].
+// [Manager.stageSource].
 func (m *Manager) review(src *source) {
 	src.defs, src.changed = src.listed, nil
 	listed := make([]*trust.Definition, len(src.listed))
@@ -125,7 +125,7 @@ func (m *Manager) Accept(server, tool, hash string) error {
 			return err
 		}
 		m.review(src)
-		m.putSource(src)
+		m.stageSource(src)
 		return nil
 	})
 	if err != nil {
@@ -171,7 +171,7 @@ func (m *Manager) reviewAll() error {
 		for _, src := range m.sources {
 			if src.listed != nil || src.resources != nil { // else there is nothing to review
 				m.review(src)
-				m.putSource(src)
+				m.stageSource(src)
 			}
 		}
 		return nil

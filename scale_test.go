@@ -211,7 +211,7 @@ func TestAChangeOfAllServers(t *testing.T) {
 			for _, src := range m.sources {
 				at := &m.perServer[0]
 				src.problems = append(src.problems, errors.New("changed"))
-				m.putSource(src)
+				m.stageSource(src)
 				if &m.perServer[0] != at {
 					moved++
 				}

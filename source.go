@@ -15,7 +15,7 @@ import (
 
 // A source is one place in the registration order: a server, or a group of tools
 // without a connection. The Manager's mu guards the fields that change. After a change of
-// what catalogs take of it, call [Manager.putSource].
+// what catalogs take of it, call [Manager.stageSource].
 type source struct {
 	name    string
 	cfg     ServerConfig     // of the server
@@ -64,9 +64,9 @@ func (src *source) hide(err error) error {
 // The caller holds mu.
 func (m *Manager) sourceNamed(name string) *source { return m.named[name] }
 
-// putSource makes the next catalog use what src has now. A new source comes last. The caller
-// holds mu.
-func (m *Manager) putSource(src *source) {
+// stageSource prepares what the next catalog takes of src, its tools among that. A new source
+// comes last. The caller holds mu.
+func (m *Manager) stageSource(src *source) {
 	i := slices.Index(m.sources, src)
 	if i < 0 {
 		m.sources, m.perServer = append(m.sources, src), append(m.perServer, m.newServerTools(src, nil))

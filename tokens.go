@@ -53,10 +53,10 @@ func tokensOf(t Tool, c TokenCounter) int {
 	return hostcode.WithinCount(c.CountTokens(definitionText(t)))
 }
 
-// weights are the tokens of a definition under a name, most likely its own. The
+// A toolCost is the tokens of a definition under a name, most likely its own. The
 // host's counter counts them before anyone decides by them, since no lock may be held
 // meanwhile.
-type weights struct {
+type toolCost struct {
 	name       string
 	definition int
 	lines      []int // in the sections, by lineForm

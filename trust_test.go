@@ -426,7 +426,7 @@ func TestAcceptElsewhereBeforeTheFirstList(t *testing.T) {
 
 	late := serving("late", echoTool("x", "fine"))
 	a.mu.Lock()
-	a.putSource(a.newSource(late)) // a server that is still connecting
+	a.stageSource(a.newSource(late)) // a server that is still connecting
 	a.sources[len(a.sources)-1].begun = true
 	require.NoError(t, a.sources[len(a.sources)-1].claimNames(a.names))
 	src := a.sources[len(a.sources)-1]

@@ -6,7 +6,7 @@ import "context"
 // mu.
 func (m *Manager) embed() {
 	if m.semantic != nil {
-		m.semantic.Changed(func(run func(context.Context)) { m.starting.Go(func() { run(m.life) }) })
+		m.semantic.Changed(func(run func(context.Context)) { m.background.Go(func() { run(m.life) }) })
 	}
 }
 

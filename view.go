@@ -132,54 +132,6 @@ func (v *view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, st
 	return func(t *BridgeTool, st standing) bool { return may(t, v.standingOf(t, st)) }
 }
 
-// settle withdraws what now holds back, and fits the active tools and then the inline
-// tools of now into the list. It drops active tools that can no longer be found by
-// search, and those that do not fit. A server that was removed and added again has
-// new tools, so its old ones are no longer active. A tool that was unavailable and is there
-// again is active. The caller holds mu.
-func (s *Session) settle(now *partition) {
-	s.withdraw(now)
-	left := s.roomLeft(now)
-	isAway := setOf(s.unavailable)
-	var active, away []*BridgeTool
-	for _, t := range s.inOrder(s.active, s.unavailable) {
-		there, st := now.lookup(t.name)
-		switch {
-		case there != nil && !there.is(t): // its name means another tool since Compact
-		case isAway[t] && (there == nil || st == inline):
-			away = append(away, t)
-		case there == nil || there.def != t.def && !isAway[t]:
-		case !s.tryAdd(left, there):
-			s.full = true
-		case st != inline:
-			active = append(active, there)
-		}
-	}
-	s.active, s.unavailable, s.overflow = active, away, nil
-	s.forgetUnused()
-	fixed := s.transcriptCopy().fixed(s.Disclosure())
-	if s.shown == nil && len(active) == 0 && !fixed {
-		return // now makes room for its inline tools
-	}
-	listed := make(map[string]bool)
-	if fixed {
-		for _, e := range s.shown {
-			listed[e.toolName()] = e.isTool()
-		}
-	}
-	for _, t := range now.inlineTools {
-		fits := s.tryAdd(left, t)
-		if fits && (!fixed || listed[t.name]) {
-			continue
-		}
-		if s.overflow == nil {
-			s.overflow = make(map[*BridgeTool]bool)
-		}
-		s.overflow[t] = true
-		s.full = s.full || !fits
-	}
-}
-
 // viewOf returns the session as it is with a partition for which it was settled. The
 // caller holds mu.
 func (s *Session) viewOf(now *partition) *view {

@@ -21,7 +21,7 @@ func (m *Manager) Watch() {
 	if m.samples.Load() == nil && m.life.Err() == nil {
 		samples := history.NewSeries[snapshot.Sample](maxSamples, sampleEvery)
 		m.samples.Store(samples)
-		m.starting.Go(func() { samples.Run(m.life.Done(), m.sample) })
+		m.background.Go(func() { samples.Run(m.life.Done(), m.sample) })
 	}
 }
 

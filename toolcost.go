@@ -16,7 +16,7 @@ func (s *tenant) toolTokens(t *BridgeTool) int {
 	if n := t.tokens.Load(); n > 0 {
 		return int(n)
 	}
-	n := s.weightOf(t, definitionText(t), func(w *weights) int { return w.definition })
+	n := s.costOf(t, definitionText(t), func(c *toolCost) int { return c.definition })
 	t.tokens.Store(int64(n))
 	return n
 }
@@ -24,7 +24,7 @@ func (s *tenant) toolTokens(t *BridgeTool) int {
 // lineTokens returns the tokens of the line of t in the sections. It calls no code of
 // the host.
 func (s *tenant) lineTokens(t *BridgeTool, form lineForm) int {
-	return s.weightOf(t, textLine(t, form, s.opts.Prompt.MaxDescription), func(w *weights) int { return w.lines[form] })
+	return s.costOf(t, textLine(t, form, s.opts.Prompt.MaxDescription), func(c *toolCost) int { return c.lines[form] })
 }
 
 // hostTokens is the host's counter.
@@ -32,17 +32,17 @@ type hostTokens struct{ *hostcode.Counter }
 
 func (c hostTokens) CountTokens(text string) int { return c.Count(text) }
 
-// weigh counts the tokens of definitions, each once. The caller holds no lock, and
+// countTokens counts the tokens of definitions, each once. The caller holds no lock, and
 // has not published the definitions.
-func (s *tenant) weigh(ctx context.Context, defs []*definition) error {
+func (s *tenant) countTokens(ctx context.Context, defs []*definition) error {
 	if _, ok := s.opts.Tokens.(hostTokens); !ok {
 		return nil
 	}
-	counted, err := hostcode.Detached(ctx, "Options.Tokens", func() ([]*weights, error) {
-		list := make([]*weights, len(defs))
+	counted, err := hostcode.Detached(ctx, "Options.Tokens", func() ([]*toolCost, error) {
+		list := make([]*toolCost, len(defs))
 		for i, d := range defs {
-			if list[i] = d.weights; list[i] == nil && ctx.Err() == nil {
-				list[i] = s.weights(d)
+			if list[i] = d.cost; list[i] == nil && ctx.Err() == nil {
+				list[i] = s.toolCost(d)
 			}
 		}
 		return list, nil
@@ -51,20 +51,20 @@ func (s *tenant) weigh(ctx context.Context, defs []*definition) error {
 		return err
 	}
 	for i, w := range counted {
-		if defs[i].weights != w {
-			defs[i].weights = w
+		if defs[i].cost != w {
+			defs[i].cost = w
 		}
 	}
 	return nil
 }
 
-// weights counts the tokens of a definition.
-func (s *tenant) weights(d *definition) *weights {
+// toolCost counts the tokens of a definition.
+func (s *tenant) toolCost(d *definition) *toolCost {
 	t := &BridgeTool{name: d.registered, def: d}
 	if t.name == "" { // AddTools names it later
 		t.name = names.Alone(d.Server, "").Name(d.Own)
 	}
-	w := &weights{name: t.name, definition: s.tokens(definitionText(t)), lines: make([]int, lineForms)}
+	w := &toolCost{name: t.name, definition: s.tokens(definitionText(t)), lines: make([]int, lineForms)}
 	for form := range w.lines {
 		if s.opts.Prompt.MaxListingTokens < NoLimit {
 			w.lines[form] = s.tokens(textLine(t, lineForm(form), s.opts.Prompt.MaxDescription))
@@ -73,12 +73,12 @@ func (s *tenant) weights(d *definition) *weights {
 	return w
 }
 
-// weightOf returns what of counts of the definition of t. For a name that is not the
+// costOf returns what of counts of the definition of t. For a name that is not the
 // one that was counted with, it estimates the difference, and for a definition that
 // was not counted, all of text.
-func (s *tenant) weightOf(t *BridgeTool, text string, of func(*weights) int) int {
+func (s *tenant) costOf(t *BridgeTool, text string, of func(*toolCost) int) int {
 	var estimate quarterBytes
-	w := t.def.weights
+	w := t.def.cost
 	if w == nil {
 		return estimate.CountTokens(text)
 	}
