@@ -31,6 +31,8 @@ type conversation struct {
 
 	subscribed subscriptions
 
+	logs atomic.Pointer[server.SessionWithLogging] // what mcp-go knows of the log messages that it wants, once it has a session
+
 	told   atomic.Bool  // the tools have changed since it last listed them
 	listed atomic.Int64 // how many tools it had then
 }
@@ -45,6 +47,20 @@ func (g *gateway) open(id string) *conversation {
 		g.clients[id] = c
 	}
 	return c
+}
+
+// registered notes what mcp-go knows of the client.
+func (c *conversation) registered(s server.ClientSession) {
+	if s, ok := s.(server.SessionWithLogging); ok {
+		c.logs.Store(&s)
+	}
+}
+
+// wantsLog reports whether the client has asked for log messages of that level, for as long as
+// its session lasts.
+func (c *conversation) wantsLog(level mcp.LoggingLevel) bool {
+	s := c.logs.Load()
+	return s != nil && level.ShouldSendTo((*s).GetLogLevel())
 }
 
 // known returns the client with that ID, or nil.

@@ -118,6 +118,7 @@ func TestLastLists(t *testing.T) {
 	g, url, end := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{
 		{Name: "quick", InProcess: mcptest.Server("quick", mcptest.Echo("one", "The first"))}, slowServer("silent", silent),
 	}}, web.Options{})
+	mcptest.Soon(t, func() bool { return g.mgr.Servers()[0].State == mcphybrid.StateReady })
 	c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
 	n := g.known(c.GetSessionId()).Notices
 	waiting := func(method string) func() bool {

@@ -153,7 +153,7 @@ func (g *gateway) heard(s mcphybrid.ServerConfig) mcphybrid.ServerConfig {
 // newFront returns the MCP server that clients connect to.
 func (g *gateway) newFront() *server.MCPServer {
 	hooks := &server.Hooks{}
-	hooks.AddOnRegisterSession(func(_ context.Context, s server.ClientSession) { g.open(s.SessionID()) })
+	hooks.AddOnRegisterSession(func(_ context.Context, s server.ClientSession) { g.open(s.SessionID()).registered(s) })
 	hooks.AddOnUnregisterSession(func(_ context.Context, s server.ClientSession) { g.gone(s.SessionID()) })
 	hooks.AddBeforeInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest) { forgetMost(&r.Params) })
 	hooks.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, r *mcp.InitializeResult) {

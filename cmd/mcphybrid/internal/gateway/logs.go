@@ -152,7 +152,7 @@ func (g *gateway) hear(from string, n mcp.JSONRPCNotification) {
 			v.tell(n.Method, m.Params)
 		}
 	}
-	if len(calls) == 0 && to.Begun() {
-		_ = g.front.SendLogMessageToSpecificClient(to.id, m)
+	if len(calls) == 0 && to.Begun() && to.wantsLog(m.Params.Level) { // not by mcp-go, which drops what comes just as an answer ends
+		to.TellLog(m.Params, len(data))
 	}
 }

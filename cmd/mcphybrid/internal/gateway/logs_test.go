@@ -59,16 +59,17 @@ func serverLogs(g *gateway, server, data string) {
 // heard returns the log messages that a client has got up to now.
 func heard(t *testing.T, g *gateway, c *client.Client, told <-chan mcp.JSONRPCNotification) (list []any) {
 	t.Helper()
-	const last = "notifications/last"
-	require.NoError(t, g.front.SendNotificationToSpecificClient(c.GetSessionId(), last, nil))
+	const last = "the last one"
+	g.known(c.GetSessionId()).TellLog(map[string]string{"data": last}, 0)
 	for {
 		n := <-told
-		switch n.Method {
-		case last:
-			return list
-		case logMessage:
-			list = append(list, n.Params.AdditionalFields["data"])
+		if n.Method != logMessage {
+			continue
 		}
+		if n.Params.AdditionalFields["data"] == last {
+			return list
+		}
+		list = append(list, n.Params.AdditionalFields["data"])
 	}
 }
 

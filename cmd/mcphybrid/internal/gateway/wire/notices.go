@@ -16,7 +16,8 @@ type Sink interface {
 }
 
 // Notices tell a client what is no answer: that lists have changed, and resources to which it
-// is subscribed. They wait until the client has said that it is ready, and has an open stream.
+// is subscribed, and log messages that belong to no call that runs. They wait until the client
+// has said that it is ready, and has an open stream.
 type Notices struct {
 	mu      sync.Mutex
 	ready   bool
@@ -34,11 +35,27 @@ type notice struct {
 	method string
 	of     string // the client's subscription to which an update belongs, or ""
 	uri    string // of what was updated, or ""
+	log    *logMessage
 }
+
+// A logMessage is one that a server logged.
+type logMessage struct {
+	params any
+	bytes  int // of the data
+}
+
+// As many log messages wait for a client at most, and as many bytes of them, but for one that
+// is larger alone. If there are more, the oldest are dropped.
+const (
+	maxLogs     = 100
+	maxLogBytes = 1 << 20
+)
 
 // maxUpdates is how many updates of resources wait for a client. If there are more, what it
 // is subscribed to stands for its parts.
 const maxUpdates = 100
+
+const methodLog = string(mcp.MethodNotificationMessage)
 
 // NewNotices returns those of a client that is not ready yet.
 func NewNotices() *Notices {
@@ -67,13 +84,36 @@ func (n *Notices) Tell(method string) { n.tell(notice{method: method}) }
 
 // TellUpdate says that something was updated to which the client is subscribed by the URI of.
 func (n *Notices) TellUpdate(of, uri string) {
-	n.tell(notice{mcp.MethodNotificationResourceUpdated, of, uri})
+	n.tell(notice{method: mcp.MethodNotificationResourceUpdated, of: of, uri: uri})
+}
+
+// TellLog sends a log message, of which the data has that many bytes.
+func (n *Notices) TellLog(params any, bytes int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	count, sum := 1, bytes
+	for i, due := range slices.Backward(n.due) {
+		if due.log == nil {
+			continue
+		}
+		if count, sum = count+1, sum+due.log.bytes; count > maxLogs || sum > maxLogBytes {
+			n.due = slices.Delete(n.due, i, i+1)
+		}
+	}
+	n.due = append(n.due, notice{method: methodLog, log: &logMessage{params, bytes}})
+	n.writeLocked()
 }
 
 func (n *Notices) tell(what notice) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.due) >= maxUpdates {
+	updates := 0
+	for _, due := range n.due {
+		if due.log == nil {
+			updates++
+		}
+	}
+	if updates >= maxUpdates {
 		what.uri = what.of
 	}
 	if !slices.Contains(n.due, what) {
@@ -161,7 +201,10 @@ func (n *Notices) writeLocked() {
 // write writes to n.to. What that does not take goes to the next stream.
 func (n *Notices) write(what notice) {
 	var params any
-	if what.uri != "" {
+	switch {
+	case what.log != nil:
+		params = what.log.params
+	case what.uri != "":
 		params = map[string]string{"uri": what.uri}
 	}
 	taken := n.to.Notify(what.method, params)
