@@ -8,6 +8,7 @@
 //	Parts      documents that don't change           FileParts   Options.StateParts
 //	Tokens     what logins gave, by key              FileTokens  Options.TokenStore
 //	Sessions   states of conversations, by id                    the host's own use
+//	Leases     who works on a conversation                       the same
 //
 // # Replicas
 //
@@ -16,10 +17,12 @@
 // stores/natsstore and stores/pgstore implement them. The package storetest has the tests that
 // every implementation must pass.
 //
-// A replica answers a turn in three steps: it gets the state, restores the session and
-// lets the model work, and puts what [mcphybrid.Session.Save] returned with the revision
-// that it got. If another replica has put a state meanwhile, Put returns [ErrConflict].
-// The turn can then be done again on what the other one left, or given up.
+// A replica takes the lease of the conversation and answers a turn in three steps: it gets the
+// state, restores the session and lets the model work, and puts what
+// [mcphybrid.Session.Save] returned with the revision that it got. If the lease was lost and
+// another replica has put a state meanwhile, Put returns [ErrConflict]. The turn can then be done
+// again on what the other one left, or given up. An engine that is away has everything fail with
+// [ErrUnavailable]; [Retry] asks again.
 //
 // [mcphybrid.Session.Save]: https://pkg.go.dev/github.com/mcphybrid/mcphybrid#Session.Save
 package store

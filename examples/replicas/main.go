@@ -42,7 +42,7 @@ func show(ctx context.Context, w io.Writer, folder string) error {
 		return err
 	}
 	defer store.Shutdown()
-	desk := mcphybrid.ServerConfig{Name: "desk", InProcess: newDesk()}
+	desk := mcphybrid.ServerConfig{Name: "desk", InProcess: newDesk(nil)}
 	replicas := make([]*replica, 3)
 	for i := range replicas {
 		nc, err := nats.Connect(store.ClientURL())
@@ -108,14 +108,19 @@ func startStore(folder string, port int) (*server.Server, error) {
 // jobs is how many tools there are.
 const jobs = 200
 
-// newDesk returns an MCP server with tools that say what they were asked.
-func newDesk() *mcpserver.MCPServer {
+// newDesk returns an MCP server with tools that say what they were asked. It tells called, if
+// that is not nil.
+func newDesk(called func(text string)) *mcpserver.MCPServer {
 	s := mcpserver.NewMCPServer("desk", "1")
 	for i := range jobs {
 		name := fmt.Sprintf("job_%03d", i)
 		s.AddTool(mcp.NewTool(name, mcp.WithDescription(fmt.Sprintf("Does job %d at the desk", i)), mcp.WithString("text")),
 			func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return mcp.NewToolResultText(name + " did: " + r.GetString("text", "")), nil
+				text := r.GetString("text", "")
+				if called != nil {
+					called(text)
+				}
+				return mcp.NewToolResultText(name + " did: " + text), nil
 			})
 	}
 	return s

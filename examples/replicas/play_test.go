@@ -45,23 +45,25 @@ type cast struct {
 	next     atomic.Int64 // replica in turn
 	over     atomic.Bool  // no turn begins any more
 	answered atomic.Int64
-	doubled  atomic.Int64 // of these, asked of two replicas at once
+	doubled  atomic.Int64   // of these, asked of two replicas at once
+	calls    map[string]int // by question; guarded by mu
+	again    atomic.Int64   // called more than once, for a message that was sent again after a failure
 	kills    int
 }
 
 // A report says how it went.
 type report struct {
-	conversations, turns, doubled, kills int
+	conversations, turns, doubled, again, kills int
 }
 
 func (r *report) String() string {
-	return fmt.Sprintf("%d conversations, %d turns, %d of them asked of two replicas at once; %d replicas killed, and the store.",
-		r.conversations, r.turns, r.doubled, r.kills)
+	return fmt.Sprintf("%d conversations, %d turns, %d of them asked of two replicas at once; %d tools called again after a failure; %d replicas killed, and the store.",
+		r.conversations, r.turns, r.doubled, r.again, r.kills)
 }
 
 // play runs it all. note is told what happens.
 func play(ctx context.Context, s settings, note func(string, ...any)) (_ *report, err error) {
-	c := &cast{settings: s, note: note}
+	c := &cast{settings: s, note: note, calls: make(map[string]int)}
 	if c.folder, err = os.MkdirTemp("", "replicas-"); err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func play(ctx context.Context, s settings, note func(string, ...any)) (_ *report
 	if err != nil {
 		return nil, err
 	}
-	web := &http.Server{Handler: mcpserver.NewStreamableHTTPServer(newDesk(), mcpserver.WithStateful(true))}
+	web := &http.Server{Handler: mcpserver.NewStreamableHTTPServer(newDesk(c.called), mcpserver.WithStateful(true))}
 	defer web.Close()
 	go func() { _ = web.Serve(l) }()
 	c.desk = fmt.Sprintf("http://%s/mcp", l.Addr())
@@ -105,7 +107,7 @@ func play(ctx context.Context, s settings, note func(string, ...any)) (_ *report
 			return nil, err
 		}
 	}
-	return &report{s.conversations, int(c.answered.Load()), int(c.doubled.Load()), c.kills}, nil
+	return &report{s.conversations, int(c.answered.Load()), int(c.doubled.Load()), int(c.again.Load()), c.kills}, nil
 }
 
 // start starts the store and the replicas.
@@ -124,6 +126,30 @@ func (c *cast) start(ctx context.Context) (err error) {
 		}
 	}
 	return until(ctx, func() bool { return !slices.Contains(c.addresses(), "") })
+}
+
+// called counts the calls of tools.
+func (c *cast) called(question string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[question]++
+}
+
+// once asserts that a tool was called once for a question. If an attempt to ask it failed, it was
+// sent again, and the tool may have been called again.
+func (c *cast) once(question string, failed bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.calls[question]
+	delete(c.calls, question)
+	switch {
+	case n == 1:
+		return nil
+	case n > 1 && failed:
+		c.again.Add(1)
+		return nil
+	}
+	return fmt.Errorf("%q: the tool was called %d times", question, n)
 }
 
 // stop ends all processes.
@@ -266,12 +292,16 @@ func (c *cast) talk(ctx context.Context, i int) (told []message, err error) {
 			c.doubled.Add(1)
 		}
 		errs, answers := make([]error, times), make([]message, times)
+		var failed atomic.Bool
 		var asking sync.WaitGroup
 		for k := range times {
-			asking.Go(func() { answers[k], errs[k] = c.ask(ctx, turn{conversationID(i), n, question(i, n)}) })
+			asking.Go(func() { answers[k], errs[k] = c.ask(ctx, turn{conversationID(i), n, question(i, n)}, &failed) })
 		}
 		asking.Wait()
 		if err := errors.Join(errs...); err != nil {
+			return nil, err
+		}
+		if err := c.once(question(i, n), failed.Load()); err != nil {
 			return nil, err
 		}
 		if answers[0] != answers[times-1] {
@@ -286,8 +316,8 @@ func (c *cast) talk(ctx context.Context, i int) (told []message, err error) {
 	return told, nil
 }
 
-// ask asks one replica after the other until one answers.
-func (c *cast) ask(ctx context.Context, t turn) (message, error) {
+// ask asks one replica after the other until one answers, and notes whether one failed.
+func (c *cast) ask(ctx context.Context, t turn, failed *atomic.Bool) (message, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return message{}, err
@@ -306,11 +336,13 @@ func (c *cast) ask(ctx context.Context, t turn) (message, error) {
 		got = message{}
 		switch {
 		case err != nil || status == http.StatusServiceUnavailable:
+			failed.Store(true)
 			return false
 		case status != http.StatusOK:
 			wrong = fmt.Errorf("status %d: %s", status, data)
 		case json.Unmarshal(data, &got) != nil:
-			return false // it was killed while it answered
+			failed.Store(true) // it was killed while it answered
+			return false
 		case got.Question != t.Question || got.Answer != wanted(t.Question):
 			wrong = fmt.Errorf("%q was answered %q", t.Question, got.Answer)
 		}

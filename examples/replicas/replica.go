@@ -33,19 +33,27 @@ type message struct {
 // errLost says that a conversation is not what it must be.
 var errLost = errors.New("lost")
 
-// maxStore is how long a turn waits for the store.
-const maxStore = 2 * time.Second
+// maxStore is how long one request to the store may take, and maxAway how long a turn asks again
+// while the store is away.
+const (
+	maxStore = 2 * time.Second
+	maxAway  = 5 * time.Second
+)
+
+// leaseTime is how long nobody answers a conversation whose replica died.
+const leaseTime = 2 * time.Second
 
 // A replica answers turns. It keeps nothing of a conversation between them.
 type replica struct {
 	name     string
 	mgr      *mcphybrid.Manager
 	sessions store.Sessions
+	leases   store.Leases
 }
 
 // newReplica returns a replica that follows, until ctx ends, what others store.
 func newReplica(ctx context.Context, name string, nc *nats.Conn, desk mcphybrid.ServerConfig) (*replica, error) {
-	engine, err := natsstore.Open(ctx, nc, nil)
+	engine, err := natsstore.Open(ctx, nc, &natsstore.Options{LeaseTime: leaseTime})
 	if err != nil {
 		return nil, err
 	}
@@ -67,38 +75,41 @@ func newReplica(ctx context.Context, name string, nc *nats.Conn, desk mcphybrid.
 	}
 	go follow(cache, mgr.Refresh)
 	go follow(trust, mgr.Refresh)
-	return &replica{name, mgr, engine.Sessions()}, nil
+	return &replica{name, mgr, engine.Sessions(), engine.Leases()}, nil
 }
 
 // answer answers message n of a conversation, from 0, or returns the answer that any replica
-// has stored before: the client may ask again if it got none, and several replicas at once.
+// has stored before: the client may ask again if it got none, and several replicas at once. One
+// of them calls the tool, since only who has the lease of a conversation answers.
 func (r *replica) answer(ctx context.Context, id string, n int, question string) (message, error) {
-	for {
-		c, revision, err := r.load(ctx, id)
-		if err != nil {
-			return message{}, err
-		}
-		switch {
-		case n > len(c.Messages), n < len(c.Messages) && c.Messages[n].Question != question:
-			return message{}, fmt.Errorf("%w: %q is not message %d of %q", errLost, question, n, id)
-		case n < len(c.Messages):
-			return c.Messages[n], nil
-		}
-		if err := r.advance(ctx, c, question); err != nil {
-			return message{}, err
-		}
-		// With ErrConflict, another replica was faster. Its answer counts.
-		if err := r.put(ctx, id, c, revision); !errors.Is(err, store.ErrConflict) {
-			return c.Messages[n], err
-		}
+	ctx, release, err := r.leases.Lease(ctx, id)
+	if err != nil {
+		return message{}, err
 	}
+	defer release()
+	c, revision, err := r.load(ctx, id)
+	if err != nil {
+		return message{}, err
+	}
+	switch {
+	case n > len(c.Messages), n < len(c.Messages) && c.Messages[n].Question != question:
+		return message{}, fmt.Errorf("%w: %q is not message %d of %q", errLost, question, n, id)
+	case n < len(c.Messages):
+		return c.Messages[n], nil
+	}
+	if err := r.advance(ctx, c, question); err != nil {
+		return message{}, err
+	}
+	return c.Messages[n], r.put(ctx, id, c, revision) // an error, store.ErrConflict too, has the client ask again
 }
 
-func (r *replica) load(ctx context.Context, id string) (*conversation, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxStore)
-	defer cancel()
-	c := new(conversation)
-	state, revision, err := r.sessions.Get(ctx, id)
+func (r *replica) load(ctx context.Context, id string) (c *conversation, revision uint64, err error) {
+	var state []byte
+	err = r.ask(ctx, func(ctx context.Context) (err error) {
+		state, revision, err = r.sessions.Get(ctx, id)
+		return err
+	})
+	c = new(conversation)
 	if errors.Is(err, store.ErrNotFound) {
 		return c, 0, nil
 	}
@@ -109,13 +120,25 @@ func (r *replica) load(ctx context.Context, id string) (*conversation, uint64, e
 }
 
 func (r *replica) put(ctx context.Context, id string, c *conversation, revision uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, maxStore)
-	defer cancel()
 	state, err := json.Marshal(c)
-	if err == nil {
-		_, err = r.sessions.Put(ctx, id, state, revision)
+	if err != nil {
+		return err
 	}
-	return err
+	return r.ask(ctx, func(ctx context.Context) error {
+		_, err := r.sessions.Put(ctx, id, state, revision)
+		return err
+	})
+}
+
+// ask asks the store, and again while it is away.
+func (r *replica) ask(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, maxAway)
+	defer cancel()
+	return store.Retry(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, maxStore)
+		defer cancel()
+		return do(ctx)
+	})
 }
 
 // advance answers one question, as a model would: it searches, and calls what it finds.

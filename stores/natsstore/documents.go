@@ -63,7 +63,7 @@ func (d *document) failed(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("natsstore: %s the document %.256q: %w", doing, d.name, err)
+	return fmt.Errorf("natsstore: %s the document %.256q: %w", doing, d.name, unavailable(err))
 }
 
 func (d *document) head() string { return "d." + d.key }

@@ -12,8 +12,8 @@
 //
 // # Layout
 //
-// There are three key-value buckets: <Bucket>_sessions, <Bucket>_documents, and <Bucket>_parts
-// for what states have in common. Keys are ids in base64 without padding. A value of more than 1 KiB is compressed by gzip, if that
+// There are four key-value buckets: <Bucket>_sessions, <Bucket>_documents, <Bucket>_parts for
+// what states have in common, and <Bucket>_leases, whose values expire after LeaseTime. Keys are ids in base64 without padding. A value of more than 1 KiB is compressed by gzip, if that
 // makes it smaller.
 //
 // A session is one value, so it must fit into one message: the max_payload of the server,
@@ -40,6 +40,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/lease"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -63,6 +64,11 @@ type Options struct {
 	// Timeout is how long loading or saving a document may take. If 0, it is
 	// [DefaultTimeout]. It must not be negative.
 	Timeout time.Duration
+
+	// LeaseTime is how long a lease is kept whose holder died or can't reach the servers. All
+	// processes must have the same. If 0, it is [DefaultLeaseTime]. It must not be below a
+	// second.
+	LeaseTime time.Duration
 }
 
 // The defaults of [Options].
@@ -70,6 +76,8 @@ const (
 	DefaultBucket  = "mcphybrid"
 	DefaultExpiry  = 30 * 24 * time.Hour
 	DefaultTimeout = 10 * time.Second
+
+	DefaultLeaseTime = lease.DefaultTime
 )
 
 // A Store keeps sessions and documents. It has no goroutine, and needs no Close.
@@ -78,6 +86,7 @@ type Store struct {
 	opts      Options
 	sessions  jetstream.KeyValue
 	documents jetstream.KeyValue
+	leases    jetstream.KeyValue
 	parts     jetstream.Stream // the stream below documents
 
 	states     jetstream.KeyValue // parts of states
@@ -111,6 +120,9 @@ func (s *Store) open(ctx context.Context) error {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
+	if o.LeaseTime == 0 {
+		o.LeaseTime = DefaultLeaseTime
+	}
 	switch {
 	case !validBucket.MatchString(o.Bucket):
 		return fmt.Errorf("Options.Bucket %q may have letters, digits, - and _ only", o.Bucket)
@@ -118,6 +130,9 @@ func (s *Store) open(ctx context.Context) error {
 		return fmt.Errorf("Options.Replicas is %d, not from 0 to 5", o.Replicas)
 	case o.Timeout < 0:
 		return fmt.Errorf("Options.Timeout is %v, below 0", o.Timeout)
+	}
+	if err := lease.Check(o.LeaseTime); err != nil {
+		return fmt.Errorf("Options.%w", err)
 	}
 	js, err := jetstream.New(s.nc)
 	if err != nil {
@@ -142,7 +157,10 @@ func (s *Store) open(ctx context.Context) error {
 	if s.states, err = s.bucket(ctx, js, o.Bucket+"_parts", keep); err != nil {
 		return err
 	}
-	s.stateParts, err = js.Stream(ctx, "KV_"+s.states.Bucket())
+	if s.stateParts, err = js.Stream(ctx, "KV_"+s.states.Bucket()); err != nil {
+		return err
+	}
+	s.leases, err = s.bucket(ctx, js, o.Bucket+"_leases", o.LeaseTime)
 	return err
 }
 

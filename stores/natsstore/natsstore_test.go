@@ -48,8 +48,9 @@ func (e *engine) stop() {
 }
 
 // connect returns a connection of its own, as each process has one.
-func (e *engine) connect(t *testing.T) *nats.Conn {
-	nc, err := nats.Connect(e.server.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.Timeout(time.Minute))
+func (e *engine) connect(t *testing.T, opts ...nats.Option) *nats.Conn {
+	opts = append(opts, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.Timeout(time.Minute))
+	nc, err := nats.Connect(e.server.ClientURL(), opts...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
@@ -96,4 +97,18 @@ func TestDocuments(t *testing.T) {
 	storetest.RunDocuments(t,
 		func(t *testing.T, name string) store.Watched { return e.open(t, Options{}).Document(name) },
 		func(t *testing.T, name string) store.Watched { return cut(t).Document(name) })
+}
+
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	storetest.RunLeases(t, storetest.LeasesSubject{
+		Open: func(t *testing.T) store.Leases { return e.open(t, Options{LeaseTime: time.Second}).Leases() },
+		Cut: func(t *testing.T) (store.Leases, func()) {
+			l := new(line)
+			s, err := Open(t.Context(), e.connect(t, nats.SetCustomDialer(l)), &Options{LeaseTime: time.Second})
+			require.NoError(t, err)
+			return s.Leases(), l.cut
+		},
+	})
 }

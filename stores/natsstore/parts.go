@@ -28,7 +28,7 @@ func (p *parts) failed(doing, key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("natsstore: %s the part %.64q: %w", doing, key, err)
+	return fmt.Errorf("natsstore: %s the part %.64q: %w", doing, key, unavailable(err))
 }
 
 func (p *parts) key(key string, i int) string { return fmt.Sprintf("%s%s.%d", p.prefix, key, i) }

@@ -22,7 +22,7 @@ func named(id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("natsstore: session %.256q: %w", id, err)
+	return fmt.Errorf("natsstore: session %.256q: %w", id, unavailable(err))
 }
 
 func (s sessions) Get(ctx context.Context, id string) ([]byte, uint64, error) {
@@ -35,7 +35,11 @@ func (s sessions) Get(ctx context.Context, id string) ([]byte, uint64, error) {
 }
 
 func (s sessions) get(ctx context.Context, key string) ([]byte, uint64, error) {
-	e, err := s.of.sessions.Get(ctx, key)
+	var e jetstream.KeyValueEntry
+	err := s.of.again(ctx, func(ctx context.Context) (err error) {
+		e, err = s.of.sessions.Get(ctx, key)
+		return err
+	})
 	if isMissing(err) {
 		return nil, 0, store.ErrNotFound
 	}
@@ -63,11 +67,14 @@ func (s sessions) put(ctx context.Context, key string, state []byte, revision ui
 	if room := s.of.room(); len(value) > room {
 		return 0, fmt.Errorf("%w: %d bytes, %d compressed, of which a message takes %d: raise the server's max_payload", store.ErrTooLarge, len(state), len(value), room)
 	}
-	if revision == 0 {
-		next, err = s.of.sessions.Create(ctx, key, value)
-	} else {
-		next, err = s.of.sessions.Update(ctx, key, value, revision)
-	}
+	err = s.of.again(ctx, func(ctx context.Context) (err error) { // what it had stored is found below
+		if revision == 0 {
+			next, err = s.of.sessions.Create(ctx, key, value)
+		} else {
+			next, err = s.of.sessions.Update(ctx, key, value, revision)
+		}
+		return err
+	})
 	if !isStale(err) {
 		return next, err
 	}
@@ -111,7 +118,7 @@ func (s sessions) List(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		w, err := s.of.sessions.WatchAll(ctx, jetstream.IgnoreDeletes(), jetstream.MetaOnly())
 		if err != nil {
-			yield("", fmt.Errorf("natsstore: sessions: %w", err))
+			yield("", fmt.Errorf("natsstore: sessions: %w", unavailable(err)))
 			return
 		}
 		defer w.Stop() // an error would say that the connection is gone
@@ -122,7 +129,7 @@ func (s sessions) List(ctx context.Context) iter.Seq2[string, error] {
 				return
 			case e, ok := <-w.Updates():
 				if !ok {
-					yield("", fmt.Errorf("natsstore: sessions: %w", cmp.Or(ctx.Err(), errEnded)))
+					yield("", fmt.Errorf("natsstore: sessions: %w", unavailable(cmp.Or(ctx.Err(), errEnded))))
 					return
 				}
 				if e == nil { // these were all

@@ -3,7 +3,6 @@ package pgstore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -30,7 +29,7 @@ func (d *document) failed(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("pgstore: %s the document %.256q: %w", doing, d.name, err)
+	return fmt.Errorf("pgstore: %s the document %.256q: %w", doing, d.name, unavailable(err))
 }
 
 // within returns ctx with the time limit for documents.
@@ -114,51 +113,37 @@ func (d *document) store(ctx context.Context, data []byte, unless string) (store
 	return err == nil, err
 }
 
-// Watch implements [store.Watched]. It keeps a connection of the pool.
+// Watch implements [store.Watched]. All that watch share one connection, which is not of the pool.
 func (d *document) Watch(ctx context.Context, changed func()) error {
 	if d.err != nil {
 		return d.failed("watching", d.err)
 	}
+	told, stop := d.of.listener.watch(d.name)
+	defer stop()
+	seen := int64(-1)
 	for {
-		_ = d.watch(ctx, changed) // the database can't be reached, unless ctx has ended
+		next := d.of.opts.Poll
+		revision, err := d.revision(ctx)
+		switch {
+		case err != nil: // the database can't be reached, unless ctx has ended
+			next = min(next, time.Second)
+		case revision != seen:
+			seen = revision
+			changed()
+		}
 		select {
-		case <-time.After(min(d.of.opts.Poll, time.Second)):
+		case <-told:
+		case <-time.After(next):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// watch calls changed until the connection is lost or ctx ends.
-func (d *document) watch(ctx context.Context, changed func()) error {
-	conn, err := d.of.pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		_ = conn.Conn().Close(context.WithoutCancel(ctx)) // it listens, so nobody else may have it
-		conn.Release()
-	}()
-	if _, err := conn.Exec(ctx, "LISTEN "+d.of.channel, d.of.mode); err != nil {
-		return err
-	}
-	for seen := int64(-1); ; {
-		look, cancel := d.within(ctx)
-		var revision int64
-		err := conn.QueryRow(look, "SELECT coalesce(max(revision), 0) FROM "+d.of.schema+".shared_documents WHERE name = $1::text", d.of.mode, d.name).Scan(&revision)
-		cancel()
-		if err != nil {
-			return err
-		}
-		if revision != seen {
-			seen = revision
-			changed()
-		}
-		wait, cancel := context.WithTimeout(ctx, d.of.opts.Poll)
-		_, err = conn.Conn().WaitForNotification(wait)
-		cancel()
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
-		}
-	}
+// revision returns the document's revision, 0 if nothing was stored yet.
+func (d *document) revision(ctx context.Context) (revision int64, err error) {
+	ctx, cancel := d.within(ctx)
+	defer cancel()
+	err = d.of.pool.QueryRow(ctx, "SELECT coalesce(max(revision), 0) FROM "+d.of.schema+".shared_documents WHERE name = $1::text", d.of.mode, d.name).Scan(&revision)
+	return revision, err
 }

@@ -26,7 +26,7 @@ func (p *parts) failed(doing, key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("pgstore: %s the part %.64q: %w", doing, key, err)
+	return fmt.Errorf("pgstore: %s the part %.64q: %w", doing, key, unavailable(err))
 }
 
 func (p *parts) check(key string) error {

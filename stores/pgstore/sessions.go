@@ -21,7 +21,7 @@ func named(id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("pgstore: session %.256q: %w", id, err)
+	return fmt.Errorf("pgstore: session %.256q: %w", id, unavailable(err))
 }
 
 func (s sessions) Get(ctx context.Context, id string) ([]byte, uint64, error) {
@@ -129,7 +129,7 @@ func (s sessions) List(ctx context.Context) iter.Seq2[string, error] {
 			err = rows.Err()
 		}
 		if err != nil {
-			yield("", fmt.Errorf("pgstore: sessions: %w", err))
+			yield("", fmt.Errorf("pgstore: sessions: %w", unavailable(err)))
 		}
 	}
 }

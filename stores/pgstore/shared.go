@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/mcphybrid/mcphybrid/internal/lease"
 )
 
 // SharedOptions configure a [Shared]. The zero value is the default configuration.
@@ -32,6 +33,11 @@ type SharedOptions struct {
 	// gives each transaction another connection, or one was lost unnoticed. If 0, it is
 	// [DefaultPoll]. It must not be negative.
 	Poll time.Duration
+
+	// LeaseTime is how long a lease is kept whose holder died or can't reach the database.
+	// All processes should have the same. If 0, it is [DefaultLeaseTime]. It must not be
+	// below a second.
+	LeaseTime time.Duration
 }
 
 // The defaults of [SharedOptions].
@@ -39,6 +45,8 @@ const (
 	DefaultExpiry  = 30 * 24 * time.Hour
 	DefaultTimeout = 10 * time.Second
 	DefaultPoll    = 10 * time.Second
+
+	DefaultLeaseTime = lease.DefaultTime
 )
 
 // A Shared keeps what the replicas of a host share: sessions and documents. It is safe
@@ -50,13 +58,16 @@ type Shared struct {
 	mode    pgx.QueryExecMode
 	schema  string // quoted
 	channel string // of notifications
+
+	listener listener
 }
 
 // Share returns what is shared in the database of pool. The caller keeps pool and closes
-// it last. Each Watch keeps one of its connections. Share creates the schema and its
-// tables if they are missing.
+// it last. While documents are watched, there is one connection more. Share creates the schema
+// and its tables if they are missing.
 func Share(ctx context.Context, pool *pgxpool.Pool, opts *SharedOptions) (*Shared, error) {
 	s := &Shared{pool: pool}
+	s.listener = listener{of: s, watchers: make(map[chan struct{}]string)}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -65,8 +76,12 @@ func Share(ctx context.Context, pool *pgxpool.Pool, opts *SharedOptions) (*Share
 	o.Expiry = cmp.Or(o.Expiry, DefaultExpiry)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.Poll = cmp.Or(o.Poll, DefaultPoll)
+	o.LeaseTime = cmp.Or(o.LeaseTime, DefaultLeaseTime)
 	if o.Timeout < 0 || o.Poll < 0 {
 		return nil, fmt.Errorf("pgstore: SharedOptions.Timeout is %v and Poll %v: they must not be below 0", o.Timeout, o.Poll)
+	}
+	if err := lease.Check(o.LeaseTime); err != nil {
+		return nil, fmt.Errorf("pgstore: SharedOptions.%w", err)
 	}
 	s.mode = execMode(pool)
 	s.schema = pgx.Identifier{o.Schema}.Sanitize()
@@ -94,11 +109,14 @@ func (s *Shared) create(ctx context.Context) error {
 			return err
 		}
 		// Creating asks for rights, even if all is there.
-		var schema, tables bool
-		err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1::text), to_regclass($2::text) IS NOT NULL",
-			s.mode, s.opts.Schema, s.schema+".shared_documents").Scan(&schema, &tables)
-		if err != nil || tables {
+		var schema, tables, leases bool
+		err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1::text), to_regclass($2::text) IS NOT NULL, to_regclass($3::text) IS NOT NULL",
+			s.mode, s.opts.Schema, s.schema+".shared_documents", s.schema+".shared_leases").Scan(&schema, &tables, &leases)
+		if err != nil || tables && leases {
 			return err
+		}
+		if tables {
+			return s.createLeases(ctx, tx)
 		}
 		if !schema {
 			if _, err := tx.Exec(ctx, "CREATE SCHEMA "+s.schema, s.mode); err != nil {
@@ -127,8 +145,21 @@ func (s *Shared) create(ctx context.Context) error {
 				revision bigint NOT NULL,
 				data     bytea -- NULL if there is none
 			)`, s.schema), pgx.QueryExecModeSimpleProtocol)
-		return err
+		if err != nil {
+			return err
+		}
+		return s.createLeases(ctx, tx)
 	})
+}
+
+// createLeases makes the table that came after the others.
+func (s *Shared) createLeases(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, fmt.Sprintf(`CREATE TABLE %s.shared_leases (
+			id     text COLLATE "C" PRIMARY KEY,
+			holder text NOT NULL,
+			until  timestamptz NOT NULL
+		)`, s.schema), s.mode)
+	return err
 }
 
 // revision is the SQL of a revision that nothing had before.

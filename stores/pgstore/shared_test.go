@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,6 +65,23 @@ func TestSessions(t *testing.T) {
 	})
 }
 
+func TestLeases(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		schema, pool := e.schema(t), e.many(t)
+		opts := SharedOptions{Schema: schema, Timeout: time.Second, LeaseTime: time.Second}
+		older := share(t, pool, opts) // had no leases
+		_, err := pool.Exec(t.Context(), "DROP TABLE "+older.schema+".shared_leases", older.mode)
+		require.NoError(t, err)
+		storetest.RunLeases(t, storetest.LeasesSubject{
+			Open: func(t *testing.T) store.Leases { return share(t, pool, opts).Leases() },
+			Cut: func(t *testing.T) (store.Leases, func()) {
+				far, line := e.through(t)
+				return share(t, far.pool(t), opts).Leases(), line.cut
+			},
+		})
+	})
+}
+
 func TestDocuments(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {
 		schema, pool := e.schema(t), e.many(t)
@@ -92,6 +110,39 @@ func TestReplicas(t *testing.T) {
 		replicas.Run(t, func(t *testing.T, test string) replicas.Store {
 			return share(t, e.many(t), SharedOptions{Schema: schemas[test]})
 		})
+	})
+}
+
+// All that watch share one connection, and the pool keeps its own.
+func TestWatchesShareAConnection(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		if !e.native {
+			t.Skip("it does not tell connections apart")
+		}
+		watching := &engine{connection: e.connection + "&pool_max_conns=4&application_name=sharing", native: true}
+		pool := watching.pool(t)
+		s := share(t, pool, SharedOptions{Schema: e.schema(t), Poll: time.Minute})
+		count := func() (n int) {
+			require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sharing' AND query LIKE 'LISTEN%'").Scan(&n))
+			return n
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		changed := make(chan string, 100)
+		const documents = 8
+		for i := range documents {
+			name := fmt.Sprint(i)
+			all.Go(func() { assert.ErrorIs(t, s.Document(name).Watch(ctx, func() { changed <- name }), context.Canceled) })
+			assert.Equal(t, name, <-changed)
+		}
+		require.Eventually(t, func() bool { return count() == 1 }, 20*time.Second, time.Millisecond)
+		require.NoError(t, s.Document("3").Save([]byte("x")))
+		assert.Equal(t, "3", <-changed, "and no other")
+		assert.Zero(t, pool.Stat().AcquiredConns())
+		assert.Empty(t, changed)
+		cancel()
+		all.Wait()
+		require.Eventually(t, func() bool { return count() == 0 }, 20*time.Second, time.Millisecond)
 	})
 }
 

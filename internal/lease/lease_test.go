@@ -1,0 +1,115 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/store"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A fake engine has one lease.
+type fake struct {
+	takes, renews []answer // each once; the last for ever
+	taken, freed  int
+	renewed       []time.Duration // since the test began
+	began         time.Time
+}
+
+type answer struct {
+	yes  bool
+	err  error
+	wait time.Duration
+}
+
+func next(list *[]answer, ctx context.Context) (bool, error) {
+	a := (*list)[0]
+	if len(*list) > 1 {
+		*list = (*list)[1:]
+	}
+	select {
+	case <-time.After(a.wait):
+		return a.yes, a.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+func (f *fake) Take(ctx context.Context) (bool, error) {
+	f.taken++
+	return next(&f.takes, ctx)
+}
+
+func (f *fake) Renew(ctx context.Context) (bool, error) {
+	f.renewed = append(f.renewed, time.Since(f.began))
+	return next(&f.renews, ctx)
+}
+
+func (f *fake) Free(context.Context) error {
+	f.freed++
+	return nil
+}
+
+var errAway = errors.New("away")
+
+func TestHold(t *testing.T) {
+	yes := answer{yes: true}
+	for name, test := range map[string]struct {
+		takes, renews []answer
+		lost          time.Duration // when; 0 for never within an hour
+		taken         int
+	}{
+		"kept":                           {[]answer{yes}, []answer{yes}, 0, 1},
+		"after others":                   {[]answer{{}, {}, yes}, []answer{yes}, 0, 3},
+		"another's meanwhile":            {[]answer{yes}, []answer{yes, {}}, 20 * time.Second / 3, 1},
+		"away":                           {[]answer{yes}, []answer{{err: errAway}}, 9 * time.Second, 1},
+		"away for a while":               {[]answer{yes}, []answer{{err: errAway}, {err: errAway}, yes}, 0, 1},
+		"silent":                         {[]answer{yes}, []answer{{yes: true, wait: time.Hour}}, 9 * time.Second, 1},
+		"slow":                           {[]answer{yes}, []answer{{yes: true, wait: 4 * time.Second}}, 0, 1},
+		"taken so late that it is over":  {[]answer{{yes: true, wait: 9 * time.Second}, yes}, []answer{yes}, 0, 2},
+		"renewed when it would have end": {[]answer{{yes: true, wait: 8 * time.Second}}, []answer{yes}, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{takes: test.takes, renews: test.renews, began: time.Now()}
+				held, release, err := Hold(t.Context(), f, DefaultTime)
+				require.NoError(t, err)
+				require.Equal(t, test.taken, f.taken)
+				select {
+				case <-held.Done():
+					assert.Equal(t, test.lost, time.Since(f.began))
+					assert.ErrorIs(t, context.Cause(held), store.ErrLeaseLost)
+				case <-time.After(time.Hour):
+					assert.Zero(t, test.lost)
+					assert.NoError(t, held.Err())
+				}
+				freed := f.freed
+				release()
+				release()
+				assert.Equal(t, freed+1, f.freed)
+				assert.Error(t, held.Err())
+			})
+		})
+	}
+}
+
+// What may have been taken is given back.
+func TestHoldFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{takes: []answer{{err: errAway}}}
+		_, _, err := Hold(t.Context(), f, DefaultTime)
+		require.ErrorIs(t, err, errAway)
+		assert.Equal(t, 1, f.freed)
+
+		f = &fake{takes: []answer{{}}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, _, err = Hold(ctx, f, DefaultTime)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.InDelta(t, time.Minute/mostWait, f.taken, 240, "it asks about as often as it may")
+	})
+}

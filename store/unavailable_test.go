@@ -1,0 +1,35 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/store"
+	"github.com/stretchr/testify/assert"
+)
+
+func TestRetry(t *testing.T) {
+	away := fmt.Errorf("test: %w", store.ErrUnavailable)
+	synctest.Test(t, func(t *testing.T) {
+		other := errors.New("another error")
+		for _, last := range []error{nil, other} {
+			asked, began := 0, time.Now()
+			err := store.Retry(t.Context(), func() error {
+				if asked++; time.Since(began) < 20*time.Second {
+					return away
+				}
+				return last
+			})
+			assert.Equal(t, last, err)
+			assert.Less(t, asked, 50, "it waits between attempts")
+			assert.Less(t, time.Since(began), 21*time.Second)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		assert.Equal(t, away, store.Retry(ctx, func() error { return away }))
+	})
+}

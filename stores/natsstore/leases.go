@@ -1,0 +1,91 @@
+package natsstore
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/mcphybrid/mcphybrid/internal/lease"
+	"github.com/mcphybrid/mcphybrid/store"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+type leases struct{ of *Store }
+
+// Leases returns the leases of the store. The servers' clock alone says when one ends.
+func (s *Store) Leases() store.Leases { return leases{s} }
+
+// Lease implements [store.Leases].
+func (s leases) Lease(ctx context.Context, id string) (context.Context, func(), error) {
+	key, err := encoded(id)
+	if err != nil {
+		return nil, nil, fmt.Errorf("natsstore: lease: %w", err)
+	}
+	held, release, err := lease.Hold(ctx, &claim{kv: s.of.leases, key: key, holder: []byte(rand.Text())}, s.of.opts.LeaseTime)
+	if err != nil {
+		return nil, nil, fmt.Errorf("natsstore: lease %.256q: %w", id, unavailable(err))
+	}
+	return held, release, nil
+}
+
+// A claim is a key of a bucket whose values expire, which one holder wants.
+type claim struct {
+	kv       jetstream.KeyValue
+	key      string
+	holder   []byte
+	revision uint64 // of what we put last; 0 if it is not known whether we did
+}
+
+// Take implements [lease.Claim].
+func (c *claim) Take(ctx context.Context) (taken bool, err error) {
+	c.revision, err = c.kv.Create(ctx, c.key, c.holder)
+	if isStale(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Renew implements [lease.Claim]. An update whose answer was lost has another revision.
+func (c *claim) Renew(ctx context.Context) (kept bool, err error) {
+	revision, err := c.kv.Update(ctx, c.key, c.holder, c.revision)
+	if isStale(err) {
+		var newest uint64
+		if newest, err = c.ours(ctx); err != nil || newest == 0 {
+			return false, err
+		}
+		revision, err = c.kv.Update(ctx, c.key, c.holder, newest)
+		if isStale(err) {
+			return false, nil
+		}
+	}
+	if err == nil {
+		c.revision = revision
+	}
+	return err == nil, err
+}
+
+// ours returns the revision of what we put, or 0 if we have nothing there.
+func (c *claim) ours(ctx context.Context) (revision uint64, err error) {
+	e, err := c.kv.Get(ctx, c.key)
+	switch {
+	case isMissing(err):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case string(e.Value()) != string(c.holder):
+		return 0, nil
+	}
+	return e.Revision(), nil
+}
+
+// Free implements [lease.Claim].
+func (c *claim) Free(ctx context.Context) error {
+	revision, err := c.ours(ctx)
+	if err != nil || revision == 0 {
+		return err
+	}
+	if err = c.kv.Purge(ctx, c.key, jetstream.LastRevision(revision)); isStale(err) {
+		return nil // it has expired
+	}
+	return err
+}
