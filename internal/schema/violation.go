@@ -40,29 +40,23 @@ const (
 // report converts defects to violations, sorted by place and without duplicates.
 // It returns at most maxViolations of them and the number of the others.
 func report(defects []defect) (violations []Violation, more int) {
-	for i, f := range defects {
-		defects[i].problem = f.text()
-	}
-	compare := func(a, b defect) int {
-		if c := slices.Compare(a.at, b.at); c != 0 {
-			return c
-		}
-		return strings.Compare(a.problem, b.problem)
-	}
-	sort.Slice(defects, func(i, j int) bool { return compare(defects[i], defects[j]) < 0 })
-	for i, f := range defects {
-		if i > 0 && compare(defects[i-1], f) == 0 {
+	sort.Slice(defects, func(i, j int) bool { return defects[i].compare(&defects[j]) < 0 })
+	for i := range defects {
+		f := &defects[i]
+		if i > 0 && defects[i-1].compare(f) == 0 {
 			continue
 		}
 		if len(violations) == maxViolations {
 			more++
 			continue
 		}
-		v := Violation{Problem: f.problem}
+		v := Violation{Problem: f.text()}
 		for _, name := range f.at {
 			v.Pointer += "/" + pointerEscapes.Replace(text.Line(name, maxQuoted))
 		}
-		violations = append(violations, v)
+		if n := len(violations); n == 0 || violations[n-1] != v { // names are cut
+			violations = append(violations, v)
+		}
 	}
 	return violations, more
 }
@@ -75,7 +69,30 @@ type defect struct {
 	kind jsonschema.ErrorKind
 	name string // the property that kind is about; for an enum, other allowed types
 
-	problem string // set by report
+	problem string // its text, once that was needed
+}
+
+// compare orders defects by place, then by text. Those of a kind that may have very many are
+// ordered by the name, in which alone their texts differ, so that few are written.
+func (f *defect) compare(g *defect) int {
+	if c := slices.Compare(f.at, g.at); c != 0 {
+		return c
+	}
+	if a := f.many(); a != 0 && a == g.many() {
+		return strings.Compare(f.name, g.name)
+	}
+	return strings.Compare(f.text(), g.text())
+}
+
+// many returns a number for each kind whose texts differ only in the name, else 0.
+func (f *defect) many() int {
+	switch f.kind.(type) {
+	case *fault.Required:
+		return 1
+	case *fault.AdditionalProperties:
+		return 2
+	}
+	return 0
 }
 
 // appendDefects appends the leaves of a tree of errors. For an anyOf or oneOf it
@@ -149,6 +166,13 @@ func nearestForm(e *jsonschema.ValidationError) (best []defect) {
 
 // text returns the [Violation.Problem] of f.
 func (f *defect) text() string {
+	if f.problem == "" {
+		f.problem = f.write()
+	}
+	return f.problem
+}
+
+func (f *defect) write() string {
 	switch k := f.kind.(type) {
 	case *fault.Type:
 		return fmt.Sprintf("is %s, but must be %s", withArticle(k.Got), typeList(k.Want))
