@@ -50,7 +50,11 @@ func show(ctx context.Context, w io.Writer, folder string) error {
 			return err
 		}
 		defer nc.Close()
-		if replicas[i], err = newReplica(ctx, fmt.Sprintf("replica %d", i+1), nc, desk); err != nil {
+		engine, err := openNATS(ctx, nc)
+		if err != nil {
+			return err
+		}
+		if replicas[i], err = newReplica(ctx, fmt.Sprintf("replica %d", i+1), engine, desk); err != nil {
 			return err
 		}
 		defer replicas[i].mgr.Close()

@@ -44,12 +44,28 @@ func TestShow(t *testing.T) {
 	assert.Equal(t, "the store has 7 messages", lines[9])
 }
 
-// The loss of each replica, and of the store, loses and mixes nothing.
+// serverVariable names the URL of a PostgreSQL server for the tests.
+const serverVariable = "MCPHYBRID_POSTGRES"
+
+// The loss of each replica, and of the store, loses and mixes nothing, and no tool is called
+// twice for a message that two replicas got.
 func TestReplicas(t *testing.T) {
+	t.Run("NATS", func(t *testing.T) { testReplicas(t, "") })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		server := os.Getenv(serverVariable)
+		if server == "" {
+			t.Skipf("%s is not set: not tested with PostgreSQL", serverVariable)
+		}
+		testReplicas(t, server)
+	})
+}
+
+func testReplicas(t *testing.T, server string) {
 	s := settings{replicas: 3, conversations: 10, think: 20 * time.Millisecond, away: 500 * time.Millisecond, pause: 100 * time.Millisecond}
 	if *long > 0 {
 		s = settings{replicas: 3, conversations: 200, think: time.Second, away: 10 * time.Second, time: *long, pause: 20 * time.Second}
 	}
+	s.server = server
 	r, err := play(t.Context(), s, t.Logf)
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, r.kills, 3)

@@ -22,6 +22,7 @@ import (
 
 // settings say what play plays.
 type settings struct {
+	server        string // the URL of a PostgreSQL server, or "" for a NATS server that is a child
 	replicas      int
 	conversations int
 	think         time.Duration // between an answer and the next question
@@ -112,7 +113,7 @@ func play(ctx context.Context, s settings, note func(string, ...any)) (_ *report
 
 // start starts the store and the replicas.
 func (c *cast) start(ctx context.Context) (err error) {
-	if c.store, err = begin("as-store", c.folder, "-1"); err != nil {
+	if err := c.startStore("-1"); err != nil {
 		return err
 	}
 	if err := until(ctx, func() bool { return c.store.at() != "" }); err != nil {
@@ -126,6 +127,16 @@ func (c *cast) start(ctx context.Context) (err error) {
 		}
 	}
 	return until(ctx, func() bool { return !slices.Contains(c.addresses(), "") })
+}
+
+// startStore starts the store, or the line to it. The port -1 is a free one.
+func (c *cast) startStore(port string) (err error) {
+	if c.server != "" {
+		c.store, err = begin("as-line", c.server, strings.Replace(port, "-1", "0", 1))
+	} else {
+		c.store, err = begin("as-store", c.folder, port)
+	}
+	return err
 }
 
 // called counts the calls of tools.
@@ -257,7 +268,7 @@ func (c *cast) withoutStore(ctx context.Context) error {
 	if err := wait(ctx, c.away); err != nil {
 		return err
 	}
-	if c.store, err = begin("as-store", c.folder, at.Port()); err != nil {
+	if err := c.startStore(at.Port()); err != nil {
 		return err
 	}
 	if err := until(ctx, func() bool { return c.store.at() != "" }); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strconv"
@@ -16,7 +17,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/stores/pgstore"
 	"github.com/nats-io/nats.go"
 )
 
@@ -33,6 +36,8 @@ func role(args []string) error {
 			return err
 		}
 		return runStore(args[1], port)
+	case len(args) == 3 && args[0] == "as-line":
+		return runLine(args[1], args[2])
 	}
 	return errNoRole
 }
@@ -50,6 +55,61 @@ func runStore(folder string, port int) error {
 	return nil
 }
 
+// runLine carries connections to a store that is not ours to kill, until its input ends. It
+// prints the store's URL by way of here.
+func runLine(storeURL, port string) error {
+	to, err := url.Parse(storeURL)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strings.TrimPrefix(port, "-")))
+	if err != nil {
+		return err
+	}
+	far := to.Host
+	to.Host = l.Addr().String()
+	fmt.Println(to)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		l.Close()
+	}()
+	for {
+		near, err := l.Accept()
+		if err != nil {
+			return nil
+		}
+		go func() {
+			defer near.Close()
+			there, err := net.Dial("tcp", far)
+			if err != nil {
+				return
+			}
+			defer there.Close()
+			go func() {
+				_, _ = io.Copy(there, near)
+				there.Close()
+			}()
+			_, _ = io.Copy(near, there)
+		}()
+	}
+}
+
+// openStore opens the engine that a URL is of, for a replica whose process ends with it.
+func openStore(ctx context.Context, storeURL string) (engine, error) {
+	if strings.HasPrefix(storeURL, "postgres") {
+		pool, err := pgxpool.New(ctx, storeURL)
+		if err != nil {
+			return nil, err
+		}
+		return pgstore.Share(ctx, pool, &pgstore.SharedOptions{Schema: "replicas", LeaseTime: leaseTime})
+	}
+	nc, err := nats.Connect(storeURL, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+	if err != nil {
+		return nil, err
+	}
+	return openNATS(ctx, nc)
+}
+
 // A turn is a request: the question is message Number of the conversation.
 type turn struct {
 	Conversation string `json:"conversation"`
@@ -61,12 +121,11 @@ type turn struct {
 func runReplica(storeURL, deskURL string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	nc, err := nats.Connect(storeURL, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+	engine, err := openStore(ctx, storeURL)
 	if err != nil {
 		return err
 	}
-	defer nc.Close()
-	r, err := newReplica(ctx, strconv.Itoa(os.Getpid()), nc, mcphybrid.ServerConfig{Name: "desk", URL: deskURL})
+	r, err := newReplica(ctx, strconv.Itoa(os.Getpid()), engine, mcphybrid.ServerConfig{Name: "desk", URL: deskURL})
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,19 @@ const (
 // leaseTime is how long nobody answers a conversation whose replica died.
 const leaseTime = 2 * time.Second
 
+// An engine keeps what replicas share.
+type engine interface {
+	Sessions() store.Sessions
+	Leases() store.Leases
+	Document(name string) store.Watched
+	Parts() store.Parts
+}
+
+// openNATS returns the engine of a NATS server.
+func openNATS(ctx context.Context, nc *nats.Conn) (engine, error) {
+	return natsstore.Open(ctx, nc, &natsstore.Options{LeaseTime: leaseTime})
+}
+
 // A replica answers turns. It keeps nothing of a conversation between them.
 type replica struct {
 	name     string
@@ -52,11 +65,7 @@ type replica struct {
 }
 
 // newReplica returns a replica that follows, until ctx ends, what others store.
-func newReplica(ctx context.Context, name string, nc *nats.Conn, desk mcphybrid.ServerConfig) (*replica, error) {
-	engine, err := natsstore.Open(ctx, nc, &natsstore.Options{LeaseTime: leaseTime})
-	if err != nil {
-		return nil, err
-	}
+func newReplica(ctx context.Context, name string, engine engine, desk mcphybrid.ServerConfig) (*replica, error) {
 	cache, trust := engine.Document("cache"), engine.Document("trust")
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Inline: mcphybrid.InlineOptions{Max: 10}, Servers: []mcphybrid.ServerConfig{desk},
