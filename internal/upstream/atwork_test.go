@@ -35,10 +35,10 @@ func TestChildAtWork(t *testing.T) {
 			done := filepath.Join(t.TempDir(), "done")
 			cfg.Args = []string{"-c", "while [ ! -e '" + done + "' ]; do " + work + "; done; exec '" + cfg.Command + "'"}
 			cfg.Command = "/bin/sh"
-			srv := newTest(t, cfg, Limits{StartTimeout: 3 * time.Second, Reconnect: -1})
+			srv := newTest(t, cfg, Limits{StartTimeout: 8 * time.Second, Reconnect: -1})
 			err := srv.Start(t.Context())
 			require.ErrorIs(t, err, errAtWork)
-			assert.ErrorContains(t, err, "no answer within 3s: it is still at work, such as downloading")
+			assert.ErrorContains(t, err, "no answer within 8s: it is still at work, such as downloading")
 			assert.Equal(t, Connecting, srv.Status().State)
 			assert.Equal(t, errAtWork, srv.Status().Err)
 			require.NoError(t, os.WriteFile(done, nil, 0o600))
