@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"log"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -56,7 +58,14 @@ func TestReplicas(t *testing.T) {
 		if server == "" {
 			t.Skipf("%s is not set: not tested with PostgreSQL", serverVariable)
 		}
+		schema := fmt.Sprintf("replicas_%d", os.Getpid())
+		t.Setenv(schemaVariable, schema)
 		testReplicas(t, server)
+		conn, err := pgx.Connect(t.Context(), server)
+		require.NoError(t, err)
+		_, err = conn.Exec(t.Context(), "DROP SCHEMA "+schema+" CASCADE")
+		require.NoError(t, err)
+		require.NoError(t, conn.Close(t.Context()))
 	})
 }
 

@@ -94,6 +94,9 @@ func runLine(storeURL, port string) error {
 	}
 }
 
+// schemaVariable names the schema of a test in PostgreSQL, for its processes.
+const schemaVariable = "REPLICAS_SCHEMA"
+
 // openStore opens the engine that a URL is of, for a replica whose process ends with it.
 func openStore(ctx context.Context, storeURL string) (engine, error) {
 	if strings.HasPrefix(storeURL, "postgres") {
@@ -101,7 +104,7 @@ func openStore(ctx context.Context, storeURL string) (engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		return pgstore.Share(ctx, pool, &pgstore.SharedOptions{Schema: "replicas", LeaseTime: leaseTime})
+		return pgstore.Share(ctx, pool, &pgstore.SharedOptions{Schema: os.Getenv(schemaVariable), LeaseTime: leaseTime})
 	}
 	nc, err := nats.Connect(storeURL, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 	if err != nil {
