@@ -115,7 +115,7 @@ func (x *BM25Index) Explain(query string, doc int) search.Explanation {
 		for _, p := range ps {
 			if int(p.doc) == doc {
 				score := x.score(p, len(ps))
-				e.Parts = append(e.Parts, search.ScorePart{Field: "text", Query: term, Term: term, Score: score})
+				e.Parts = append(e.Parts, search.ScorePart{Field: "text", Word: term, Query: term, Term: term, Score: score})
 				e.Score += score
 			}
 		}

@@ -31,7 +31,8 @@ type ScorePart struct {
 	// and "whole name", for a document whose name is in the query.
 	Field string
 
-	Query string  // the stemmed term of the query; "" for a bonus
+	Word  string  // the word of the query, written as in Explanation.Missing; "" for a bonus
+	Query string  // the stemmed term of that word; "" for a bonus
 	Term  string  // the term of the document: Query or a related term; "" for a bonus
 	Score float64 // comparable within one search
 }
@@ -86,6 +87,7 @@ func (x *Index) Explain(query string, doc int) Explanation {
 				only[f] = sig[f]
 				e.add(ScorePart{
 					Field: fieldNames[f],
+					Word:  string(r.analyzer.appendWritten(nil, t.typed)),
 					Query: string(r.analyzer.bytes[t.span.start:t.span.end]),
 					Term:  string(x.vocabulary.text(best.term)),
 					Score: float64(score) / unit * only.frequency(&x.averages) / total,

@@ -273,3 +273,23 @@ func TestMissingWords(t *testing.T) {
 		}
 	}
 }
+
+// What an explanation says is found are such words, too.
+func TestFoundWords(t *testing.T) {
+	x := NewIndex([]*Document{{Name: "create_pull_request", Description: "Creates it in a repository"}, {Name: "zyzzyva"}}, nil)
+	for query, want := range map[string][]string{
+		"the PRs of repos":      {"prs", "prs", "repos"},
+		"creating repositories": {"creating", "creating", "repositories"},
+		"Lösche das repo bitte": {"repo"},
+	} {
+		var words []string
+		for _, p := range x.Explain(query, 0).Parts {
+			if p.Query != "" {
+				words = append(words, p.Word)
+			} else {
+				assert.Empty(t, p.Word, "a bonus")
+			}
+		}
+		assert.Equal(t, want, words, query)
+	}
+}

@@ -140,13 +140,15 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		notes: cfg.Notes, servers: cfg.Servers, late: 0.5,
 	}
 	c.problems = servers.Problems(err)
-	mgr := mcphybrid.NewManager(s.file.Options(cfg))
+	opts := s.file.Options(cfg)
+	opts.Search.Limit = mcphybrid.NoLimit // for the place of a tool among all
+	mgr := mcphybrid.NewManager(opts)
 	defer mgr.Close()
 	if err := servers.Start(ctx, mgr, stderr); err != nil {
 		return nil, err
 	}
 	c.statuses, c.tools, c.marks = mgr.Servers(), mgr.Default().Placements(), mgr.Marks()
-	c.smells = sniff(c.tools, mgr.Search)
+	c.smells = sniff(mgr.Default(), c.tools)
 	c.faults, c.tokens = mgr.Problems(), mgr.Stats().Tokens
 	return c, nil
 }

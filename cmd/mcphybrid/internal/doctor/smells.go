@@ -1,11 +1,12 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/findability"
 )
 
 // A smell is what keeps tools of a server from being found.
@@ -26,9 +27,6 @@ func smells(kind string) finder {
 	}
 }
 
-// hits is how many hits of a search count: a model sees no more by default.
-const hits = 5
-
 // verbs are names that say nothing of what a tool is about.
 var verbs = map[string]bool{
 	"add": true, "call": true, "create": true, "delete": true, "do": true, "execute": true, "fetch": true, "find": true, "get": true, "insert": true, "invoke": true, "list": true,
@@ -37,7 +35,7 @@ var verbs = map[string]bool{
 
 // sniff returns what keeps tools from being found, with a search that shows it, server by
 // server in the order of tools.
-func sniff(tools []mcphybrid.Placement, search func(query string, n int) []mcphybrid.Hit) (found []smell) {
+func sniff(s *mcphybrid.Session, tools []mcphybrid.Placement) (list []smell) {
 	var order []string
 	of := make(map[string][]*mcphybrid.BridgeTool)
 	for _, p := range tools {
@@ -61,33 +59,31 @@ func sniff(tools []mcphybrid.Placement, search func(query string, n int) []mcphy
 				texts = append(texts, text)
 			}
 			if verbs[strings.ToLower(t.OriginalName())] {
-				if n := rank(search(t.OriginalName(), hits), t); n != 1 {
-					found = append(found, smell{"verb", server, fmt.Sprintf("tool %s is a verb alone: a search for %q finds it %s", t.OriginalName(), t.OriginalName(), place(n))})
+				if place := found(s, t.OriginalName(), t); place != "" {
+					list = append(list, smell{"verb", server, fmt.Sprintf("tool %s is a verb alone: a search for %q finds it %s", t.OriginalName(), t.OriginalName(), place)})
 				}
 			}
 		}
 		if mute != nil {
-			found = append(found, smell{"no-description", server, fmt.Sprintf("%d of %d tools have no description, such as %s: a search finds it by the words of its name only", len(mute), len(of[server]), mute[0])})
+			list = append(list, smell{"no-description", server, fmt.Sprintf("%d of %d tools have no description, such as %s: a search finds it by the words of its name only", len(mute), len(of[server]), mute[0])})
 		}
 		for _, text := range texts {
 			group := alike[text]
-			list, last := search(text, hits), group[len(group)-1]
-			found = append(found, smell{"alike", server, fmt.Sprintf("%d tools have one description, such as %s and %s: a search for %q finds %s %s", len(group), group[0].OriginalName(), last.OriginalName(), cut(text), last.OriginalName(), place(rank(list, last)))})
+			last := group[len(group)-1]
+			list = append(list, smell{"alike", server, fmt.Sprintf("%d tools have one description, such as %s and %s: a search for %q finds %s %s", len(group), group[0].OriginalName(), last.OriginalName(), cut(text), last.OriginalName(), cmp.Or(found(s, text, last), "at place 1"))})
 		}
 	}
-	return found
+	return list
 }
 
-// rank returns the place of a tool among hits, from 1, or 0 if it is not there.
-func rank(list []mcphybrid.Hit, t *mcphybrid.BridgeTool) int {
-	return 1 + slices.IndexFunc(list, func(h mcphybrid.Hit) bool { return h.Tool.Name() == t.Name() })
-}
-
-func place(n int) string {
-	if n == 0 {
-		return fmt.Sprintf("not among the first %d", hits)
+// found says where a search for query finds a tool and, unless it is the first, why. It is
+// "" if it is the first.
+func found(s *mcphybrid.Session, query string, t *mcphybrid.BridgeTool) string {
+	a := findability.Ask(s, query, t)
+	if a.Rank == 1 {
+		return ""
 	}
-	return fmt.Sprintf("at place %d", n)
+	return a.Place() + "; " + strings.Join(a.Why().Sentences(), "; ")
 }
 
 // cut returns the first words of a description.

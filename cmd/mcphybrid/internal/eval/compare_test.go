@@ -71,8 +71,8 @@ func TestCompareRefuses(t *testing.T) {
 		"corpus b has other queries than in":     {"-compare", base, other},
 		"empty.json: no corpora in it":           {"-compare", base, empty},
 		"nowhere.json: no such file":             {"-compare", base, "nowhere.json"},
-		"-save needs -corpora":                   {"-save", "x", "-tools", "x", "-queries", "y"},
-		"-tools and -queries are needed, or":     {"-tools", "x", "-queries", "y", "-corpora", "z"},
+		"-save has no effect with -tools":        {"-save", "x", "-tools", "x", "-queries", "y"},
+		"-queries has no effect with -corpora":   {"-tools", "x", "-queries", "y", "-corpora", "z"},
 		"nowhere: no sub-folder has queries.jso": {"-corpora", "nowhere"},
 		"-context is 9, must be 0 to 3":          {"-corpora", "x", "-context", "9"},
 	} {

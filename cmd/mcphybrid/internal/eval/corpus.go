@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 type tool struct {
@@ -24,6 +26,21 @@ type query struct {
 	ID       string   `json:"id"`
 	Query    string   `json:"query"`
 	Relevant []string `json:"relevant"` // empty: no tool answers
+
+	line int // in its file
+}
+
+// check returns what is wrong with a query, but for the tools that it names.
+func (q *query) check() error {
+	if q.Query == "" || q.Relevant == nil {
+		return errors.New(`"query" or "relevant" is missing; the latter is [] if no tool answers`)
+	}
+	for i, name := range q.Relevant {
+		if slices.Contains(q.Relevant[:i], name) {
+			return fmt.Errorf("the relevant id %q is there twice", name)
+		}
+	}
+	return nil
 }
 
 // readCorpus reads and checks both files.
@@ -50,14 +67,10 @@ func readCorpus(toolsFile, queriesFile string) (tools []tool, queries []query, e
 		return nil, nil, err
 	}
 	queries, err = readLines(queriesFile, func(q *query, _ int) (id string, err error) {
-		if q.Query == "" || q.Relevant == nil {
-			err = errors.New(`"query" or "relevant" is missing; the latter is [] if no tool answers`)
-		}
-		for i, id := range q.Relevant {
+		err = q.check()
+		for _, id := range q.Relevant {
 			if !known[id] {
 				err = fmt.Errorf("there is no tool with the relevant id %q", id)
-			} else if slices.Contains(q.Relevant[:i], id) {
-				err = fmt.Errorf("the relevant id %q is there twice", id)
 			}
 		}
 		return q.ID, err
@@ -102,22 +115,30 @@ func readTools(path string, check func(t *tool, line int) (id string, err error)
 	return tools, nil
 }
 
-// readLines returns the objects of a file with one object on each line, of any
-// length. check returns an object's id and what is wrong with it. Errors name
-// file and line. A file without objects is an error.
+// readLines is parseLines of a file.
 func readLines[T any](path string, check func(object *T, line int) (id string, err error)) ([]T, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+	return parseLines(path, data, check)
+}
+
+// parseLines returns the objects of data, which has one object on each line, of any
+// length. check returns an object's id and what is wrong with it. Errors name
+// file and line. A file without objects is an error.
+func parseLines[T any](path string, data []byte, check func(object *T, line int) (id string, err error)) ([]T, error) {
 	var objects []T
 	ids, line := make(map[string]bool), 0
-	for text := range bytes.Lines(data) {
-		if line++; len(bytes.TrimSpace(text)) == 0 {
+	for written := range bytes.Lines(data) {
+		if line++; len(bytes.TrimSpace(written)) == 0 {
 			continue
 		}
 		var object T
-		id, err := "", json.Unmarshal(text, &object)
+		id, err := "", json.Unmarshal(written, &object)
+		if errors.As(err, new(*json.UnmarshalTypeError)) {
+			err = text.JSONError(written, err)
+		}
 		if err == nil {
 			id, err = check(&object, line)
 		}

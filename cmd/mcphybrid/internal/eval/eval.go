@@ -1,12 +1,17 @@
-// Package eval measures how well search finds tools. It needs a corpus: tools, and queries
-// labelled with the tools that answer them.
+// Package eval measures how well search finds tools. It needs queries labelled with the
+// tools that answer them, and tools: those of running servers, or of a corpus.
 //
-//	mcphybrid eval -tools T.jsonl -queries Q.jsonl [-ranker R] [-json] [-misses N]
+//	mcphybrid eval -queries Q.jsonl [-config FILE] [-least SHARE] [-suggest FILE] [-hints FILE] [-json]
+//	mcphybrid eval -queries Q.jsonl -tools T.jsonl [-ranker R] [-json] [-misses N]
 //	mcphybrid eval -corpora DIR [-ranker R] [-json] [-save RUN.json]
 //	mcphybrid eval -compare BASE.json OTHER.json...
 //
-// The second form measures each sub-folder of DIR that has tools.jsonl and
-// queries.jsonl. The mean counts each corpus the same. The third form compares saved
+// The first form starts the servers of a configuration file, and says of each query whose
+// tool is not first why: see [wanted] for the form of the queries. The exit status is 1 if
+// hit@5 is below -least, and 2 if something can't be measured.
+//
+// The third form measures each sub-folder of DIR that has tools.jsonl and
+// queries.jsonl. The mean counts each corpus the same. The last form compares saved
 // runs, for example of two versions of this library: see [compare].
 //
 // -slips misspells one long word in three of each query. -context N puts N paragraphs
@@ -16,7 +21,7 @@
 // or -openai URL, -model M, -alpha A. -random N takes random vectors instead of a model's:
 // they must not cost anything. On a terminal, standard error shows progress.
 //
-// Each line of a file is a JSON object; further members are ignored:
+// Each line of a corpus is a JSON object; further members are ignored:
 //
 //	{"id": …, "server": …, "name": …, "description": …, "input_schema": {…}}
 //	{"id": …, "query": …, "relevant": [ids of tools]}
@@ -43,6 +48,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 )
 
 var rankers = []string{"default", "lexical", "classic", "hybrid"}
@@ -50,18 +57,42 @@ var rankers = []string{"default", "lexical", "classic", "hybrid"}
 const depth = 10 // results considered per query
 
 // Main runs the command and returns its exit status.
-func Main(_ context.Context, args []string, _, out, errs *os.File) int {
-	err := run(args, out, onTerminal(errs), errs)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(errs, "eval:", err)
-		return 1
-	}
-	return 0
+func Main(ctx context.Context, args []string, _, out, errs *os.File) int {
+	return exit.With(command(ctx, args, out, errs), "eval", errs)
 }
+
+func command(ctx context.Context, args []string, stdout, stderr *os.File) error {
+	var s settings
+	rest, err := s.parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return err
+	case err != nil:
+	case s.form == ofServers:
+		return s.runServers(ctx, stdout, stderr)
+	default:
+		err = s.run(rest, stdout, onTerminal(stderr))
+	}
+	if err != nil {
+		return exit.Unusable(err)
+	}
+	return nil
+}
+
+// A form is what is measured: the flag that asks for it.
+type form string
+
+const (
+	ofServers form = "-config"
+	ofTools   form = "-tools"
+	ofCorpora form = "-corpora"
+	ofRuns    form = "-compare"
+)
 
 // settings are what the flags say.
 type settings struct {
-	toolsFile, queriesFile, corpora string
+	form                        form
+	tools, queriesFile, corpora string
 
 	ranker  string
 	service service
@@ -73,17 +104,34 @@ type settings struct {
 	asJSON, compare bool
 	misses          int
 	save            string
+
+	servers        servers.File
+	least          float64
+	hints, suggest string // files
+}
+
+// only has the flags that have an effect in some forms only.
+var only = map[string][]form{
+	"config": {ofServers}, "dialect": {ofServers}, "tokens": {ofServers}, "least": {ofServers}, "hints": {ofServers}, "suggest": {ofServers},
+	"misses": {ofTools}, "save": {ofCorpora}, "queries": {ofServers, ofTools},
+	"ranker": {ofServers, ofTools, ofCorpora}, "slips": {ofServers, ofTools, ofCorpora}, "context": {ofServers, ofTools, ofCorpora},
+	"json":   {ofServers, ofTools, ofCorpora},
+	"ollama": {ofTools, ofCorpora}, "openai": {ofTools, ofCorpora}, "model": {ofTools, ofCorpora}, "random": {ofTools, ofCorpora}, "alpha": {ofTools, ofCorpora},
 }
 
 func (s *settings) parse(args []string, errs io.Writer) (rest []string, err error) {
 	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	flags.StringVar(&s.toolsFile, "tools", "", "the `file` with the tools, or a folder of answers to tools/list")
 	flags.StringVar(&s.queriesFile, "queries", "", "the `file` with the queries")
-	flags.StringVar(&s.corpora, "corpora", "", "instead of -tools and -queries: a `folder` of corpora")
+	s.servers.AddFlags(flags, "the `file` in which an MCP client has its servers")
+	flags.Float64Var(&s.least, "least", 0, "with -config: fail if hit@5 is below this `share`, from 0 to 1")
+	flags.StringVar(&s.suggest, "suggest", "", "with -config: write hints that help the misses to a `file`")
+	flags.StringVar(&s.hints, "hints", "", "with -config: use the hints of a `file`, as -suggest writes them")
+	flags.StringVar(&s.tools, "tools", "", "the `file` with the tools, or a folder of answers to tools/list")
+	flags.StringVar(&s.corpora, "corpora", "", "instead of -queries: a `folder` of corpora")
 	flags.StringVar(&s.ranker, "ranker", rankers[0], "how tools are ranked: "+strings.Join(rankers, ", "))
 	flags.BoolVar(&s.asJSON, "json", false, "print JSON")
-	flags.IntVar(&s.misses, "misses", 0, "without -json: show the first `N` queries with recall@5 below 1")
+	flags.IntVar(&s.misses, "misses", 0, "with -tools: show the first `N` queries with recall@5 below 1")
 	flags.BoolVar(&s.slips, "slips", false, "misspell one long word in three of each query")
 	flags.IntVar(&s.context, "context", 0, "put `N` paragraphs of other text before each query")
 	flags.StringVar(&s.save, "save", "", "with -corpora: save the run to a `file`, for -compare")
@@ -97,39 +145,52 @@ func (s *settings) parse(args []string, errs io.Writer) (rest []string, err erro
 		return nil, err
 	}
 	rest = flags.Args()
+	s.form = ofServers
 	switch {
+	case s.compare:
+		s.form = ofRuns
+	case s.corpora != "":
+		s.form = ofCorpora
+	case s.tools != "":
+		s.form = ofTools
+	}
+	flags.Visit(func(f *flag.Flag) {
+		if forms, some := only[f.Name]; some && err == nil && !slices.Contains(forms, s.form) {
+			err = fmt.Errorf("-%s has no effect with %s", f.Name, s.form)
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
 	case s.compare && len(rest) < 2:
 		return nil, errors.New("-compare needs at least two saved runs")
 	case s.compare:
-	case len(rest) > 0 || (s.toolsFile == "" || s.queriesFile == "") == (s.corpora == ""):
-		return nil, errors.New("-tools and -queries are needed, or -corpora, and no other arguments")
+	case len(rest) > 0 || s.queriesFile == "" && s.corpora == "":
+		return nil, errors.New("-queries is needed, with -config or -tools, or -corpora, and no other arguments")
 	case !slices.Contains(rankers, s.ranker):
 		return nil, fmt.Errorf("there is no ranker %q; there are %s", s.ranker, strings.Join(rankers, ", "))
+	case s.ranker == "hybrid" && s.form == ofServers:
+		return nil, errors.New("-ranker hybrid can't be measured with -config")
 	case s.context < 0 || s.context > len(paragraphs):
 		return nil, fmt.Errorf("-context is %d, must be 0 to %d", s.context, len(paragraphs))
-	case s.save != "" && s.corpora == "":
-		return nil, errors.New("-save needs -corpora")
+	case !(s.least >= 0 && s.least <= 1): // NaN is neither
+		return nil, fmt.Errorf("-least is %v, must be 0 to 1", s.least)
 	}
 	return rest, nil
 }
 
-// run writes the report to stdout, the progress to term, and what is wrong with the flags
-// to errs.
-func run(args []string, stdout, term, errs io.Writer) error {
-	var s settings
-	files, err := s.parse(args, errs)
-	if err != nil {
-		return err
-	}
+// run measures all but running servers. It writes the report to stdout, and the progress
+// to term.
+func (s *settings) run(files []string, stdout, term io.Writer) error {
 	show := &progress{w: term}
 	defer show.end()
-	switch {
-	case s.compare:
+	switch s.form {
+	case ofRuns:
 		return compareFiles(files, stdout)
-	case s.corpora != "":
+	case ofCorpora:
 		return s.runCorpora(stdout, show)
 	}
-	m, err := s.measure(s.toolsFile, s.queriesFile, show)
+	m, err := s.measure(s.tools, s.queriesFile, show)
 	if err != nil {
 		return err
 	}
@@ -143,6 +204,16 @@ func run(args []string, stdout, term, errs io.Writer) error {
 	}
 	_, err = io.WriteString(stdout, report)
 	return err
+}
+
+// alter changes queries as the flags say.
+func (s *settings) alter(queries []query) {
+	for i := range queries {
+		if s.slips {
+			queries[i].Query = misspelled(queries[i].Query, uint64(i))
+		}
+		queries[i].Query = inContext(queries[i].Query, s.context)
+	}
 }
 
 // A measurement is a subject and how it answered queries.
@@ -160,12 +231,7 @@ func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*meas
 	if err != nil {
 		return nil, err
 	}
-	for i := range queries {
-		if s.slips {
-			queries[i].Query = misspelled(queries[i].Query, uint64(i))
-		}
-		queries[i].Query = inContext(queries[i].Query, s.context)
-	}
+	s.alter(queries)
 	begun := time.Now()
 	opts := mcphybrid.Options{Search: mcphybrid.RankingOptions{Ranker: mcphybrid.Ranker(s.ranker)}}
 	var ready <-chan struct{}

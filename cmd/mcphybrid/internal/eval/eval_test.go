@@ -26,6 +26,16 @@ func files(t *testing.T, tools, queries string) []string {
 	return args
 }
 
+// run is what the command does with all forms but that of running servers.
+func run(args []string, stdout, term, errs io.Writer) error {
+	var s settings
+	rest, err := s.parse(args, errs)
+	if err != nil {
+		return err
+	}
+	return s.run(rest, stdout, term)
+}
+
 func eval(t *testing.T, args ...string) (figures, string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -169,7 +179,7 @@ func TestRefusals(t *testing.T) {
 		{"no queries", good, "", "q.jsonl: the file is empty"},
 		{"not JSON", good + "\n{", oneQuery, "t.jsonl:3: unexpected end of JSON input"},
 		{"two on a line", good, `{"id": "q"} {"id": "r"}`, "q.jsonl:1: invalid character '{' after top-level value"},
-		{"wrong type", `{"id": "1", "name": 7}`, oneQuery, "t.jsonl:1: json: cannot unmarshal number"},
+		{"wrong type", `{"id": "1", "name": 7}`, oneQuery, `t.jsonl:1: "name" is a JSON number, want a string`},
 		{"no id", good + `{"name": "x"}`, oneQuery, `t.jsonl:2: the id "" is empty`},
 		{"no name", good + `{"id": "2"}`, oneQuery, `t.jsonl:2: "name" is missing`},
 		{"an id twice", good + `{"id": "1", "name": "x"}`, oneQuery, `t.jsonl:2: the id "1" is empty or that of another line`},
@@ -188,9 +198,9 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	for want, args := range map[string][]string{
-		"-tools and -queries are needed":                                  {"-tools", "x"},
-		"no other arguments":                                              append(files(t, good, oneQuery), "more"),
-		"nowhere.jsonl: no such file":                                     {"-tools", "nowhere.jsonl", "-queries", "nowhere.jsonl"},
+		"-queries is needed, with -config or -tools, or -corpora": {"-tools", "x"},
+		"no other arguments":          append(files(t, good, oneQuery), "more"),
+		"nowhere.jsonl: no such file": {"-tools", "nowhere.jsonl", "-queries", "nowhere.jsonl"},
 		`there is no ranker "magic"; there are default, lexical, classic`: append(files(t, good, oneQuery), "-ranker", "magic"),
 	} {
 		assert.ErrorContains(t, run(args, &bytes.Buffer{}, io.Discard, io.Discard), want)

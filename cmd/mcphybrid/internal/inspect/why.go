@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/findability"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
-	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // whyNothing says in sentences why a search for query found nothing.
@@ -41,25 +41,13 @@ func whyNothing(mgr *mcphybrid.Manager, query string) (why []string) {
 
 // explained says why a search for query finds none of the tools.
 func explained(s *mcphybrid.Session, query string, tools []*mcphybrid.BridgeTool) string {
-	var best search.Explanation
-	var nearest string
-	for i, t := range tools {
-		if e := s.Explain(query, t.Name()); i == 0 || e.Score > best.Score {
-			best, nearest = e, t.Name()
-		}
-	}
+	nearest, best := findability.Nearest(s, query, tools)
 	missing := strings.Join(best.Missing, ", ")
 	switch {
 	case len(best.Parts) == 0 && missing == "":
-		return "the query has no word to search for: words such as “the” and “my” find nothing"
+		return findability.NoWord
 	case len(best.Parts) == 0:
 		return fmt.Sprintf("none of the %d tools has a word of the query: %s", len(tools), missing)
-	case best.Score < best.Least && missing != "":
-		return fmt.Sprintf("the nearest of %d tools, %s, scores %.3f, below the threshold of %.3f; it lacks: %s",
-			len(tools), nearest, best.Score, best.Least, missing)
-	case best.Score < best.Least:
-		return fmt.Sprintf("the nearest of %d tools, %s, scores %.3f, below the threshold of %.3f",
-			len(tools), nearest, best.Score, best.Least)
 	}
-	return fmt.Sprintf("none of the %d tools matches well enough", len(tools))
+	return fmt.Sprintf("the nearest of %d tools, %s, %s", len(tools), nearest.Name(), findability.Unfound(best))
 }
