@@ -101,7 +101,7 @@ var metaWords = [metaKinds]struct {
 		description: "Reads on in a tool's result that was too long to be shown whole.",
 		schema: `{"type":"object","properties":{` +
 			`"id":{"type":"string","description":"The result's id, such as \"r1\""},` +
-			`"offset":{"type":"integer","minimum":0,"default":0,"description":"Where to begin, in bytes"}` +
+			`"offset":{"type":"integer","minimum":0,"default":0,"description":"Where to begin, in bytes"}%s` +
 			`},"required":["id"]}`,
 		example: `{"id": "a result's id", "offset": 0}`,
 	},
@@ -150,6 +150,9 @@ var metaWords = [metaKinds]struct {
 // nothing.
 const textBridgeSearch = "Finds more MCP tools by keywords. They are described by mcp_tool_describe and called by mcp_tool_call. " +
 	"Use it before saying that something can't be done, and when no tool that you see is made for the task."
+
+// pageSelect is what the page tool takes with [Options.Select].
+const pageSelect = `,"select":{"type":"string","description":"A jq expression. The answer is what it selects in the result's JSON, and offset does not count"}`
 
 // callSchema opens the arguments in words: some clients read an object without
 // properties as one that must be empty.
@@ -210,13 +213,20 @@ func (t tenantMeta) Description() string {
 	return metaWords[t.kind].description
 }
 
-// InputSchema returns the schema. That of a search tells how many results it may return.
+// InputSchema returns the schema. That of a search tells how many results it may return, and
+// that of pages whether the model may select.
 func (t tenantMeta) InputSchema() json.RawMessage {
 	w := metaWords[t.kind]
 	switch t.kind {
 	case metaSearch, metaSkillSearch, metaResourceSearch:
 		o := t.of.opts.Search
 		return json.RawMessage(fmt.Sprintf(w.schema, o.Limit, o.Results))
+	case metaPage:
+		more := ""
+		if t.of.opts.Select != nil {
+			more = pageSelect
+		}
+		return json.RawMessage(fmt.Sprintf(w.schema, more))
 	}
 	return json.RawMessage(w.schema)
 }
@@ -252,7 +262,7 @@ func (t metaTool) Call(ctx context.Context, args json.RawMessage) (*mcp.CallTool
 	case metaCall, metaReadOnlyCall:
 		return t.s.answerCall(ctx, t.kind, args)
 	case metaPage:
-		return t.s.answerPage(args), nil
+		return t.s.answerPage(ctx, args), nil
 	case metaSkillSearch:
 		return t.s.answerSkillSearch(args), nil
 	case metaSkillLoad:

@@ -238,6 +238,11 @@ type Options struct {
 	// 48 KiB and must not be negative.
 	MaxResult int
 
+	// Select has the model take a part of a long result by an expression, such as those
+	// of the package jq: [PageToolName] then takes one, and the note where a result was
+	// cut says what it consists of. If nil, the model only reads on.
+	Select ResultSelector
+
 	// MaxKept is how many bytes of long results all sessions together keep, so that
 	// models can read the rest. Of these, each session keeps at most the newest 8,
 	// and 16 MiB. Beyond it, the oldest is dropped, of whatever session, but never the

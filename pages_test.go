@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/jq"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,6 +93,83 @@ func TestLongResultIsReadPageByPage(t *testing.T) {
 }
 
 // A session can't read the pages of another session.
+// With a selector, the note under a cut result says what it consists of, and the page tool takes an
+// expression. What it answers is bounded, and errors help.
+func TestSelectFromLongResults(t *testing.T) {
+	t.Parallel()
+	issues := make([]map[string]any, 500)
+	for i := range issues {
+		issues[i] = map[string]any{"id": i, "title": fmt.Sprintf("Issue %d", i), "body": strings.Repeat("x", 100)}
+	}
+	data, err := json.Marshal(map[string]any{"total": len(issues), "items": issues})
+	require.NoError(t, err)
+	tool := mcpserver.ServerTool{Tool: mcp.NewTool("issues", mcp.WithString("kind")), Handler: func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if r.GetString("kind", "") == "text" {
+			return mcp.NewToolResultText(linesOf(1000)), nil
+		}
+		return mcp.NewToolResultText(string(data)), nil
+	}}
+	m, r := newTestManager(t, &Options{MaxResult: 1000, Select: jq.Selector{}, Servers: []ServerConfig{serving("a", tool)}})
+	call := func(name, args string) (string, bool) {
+		t.Helper()
+		result, err := m.Call(t.Context(), name, args)
+		require.NoError(t, err)
+		var texts []string
+		for _, c := range result.Content {
+			texts = append(texts, mcp.GetTextFromContent(c))
+		}
+		return strings.Join(texts, "\n"), result.IsError
+	}
+	cut, _ := call("mcp_a__issues", `{}`)
+	assert.Contains(t, cut, "[Result r1 is JSON: {items: [500 × {body: string, id: number, title: string}], total: number}. "+
+		`To get a part of it, call mcp_tool_page with {"id": "r1", "select": "a jq expression"}]`)
+	tools := m.Default().Tools()
+	page := tools[slices.Index(namesOf(tools), PageToolName)]
+	assert.Contains(t, string(page.InputSchema()), `"select":{"type":"string"`)
+	assert.NoError(t, checkRegistry(m.def, r))
+
+	for _, test := range []struct{ expression, want string }{
+		{".total", "500"},
+		{"[.items[] | select(.id > 497).title]", `["Issue 498","Issue 499"]`},
+		{".items[] | select(.id == 900)", "The expression selects nothing in result r1, which is {items: [500 × {body: string, id: number, title: string}], total: number}."},
+	} {
+		args, err := json.Marshal(map[string]any{"id": "r1", "select": test.expression})
+		require.NoError(t, err)
+		got, failed := call(PageToolName, string(args))
+		assert.False(t, failed)
+		assert.Equal(t, test.want, got, test.expression)
+	}
+	long, _ := call(PageToolName, `{"id":"r1","select":".items[].title"}`)
+	assert.Less(t, len(long), 1100)
+	assert.Contains(t, long, "selected bytes; select less to see the others …]")
+	wrong, failed := call(PageToolName, `{"id":"r1","select":".items[}"}`)
+	assert.True(t, failed)
+	assert.Equal(t, `Nothing was selected in result r1: the expression is wrong before byte 8, at "}". The result is {items: [500 × {body: string, id: number, title: string}], total: number}.`, wrong)
+
+	text, _ := call("mcp_a__issues", `{"kind":"text"}`)
+	assert.NotContains(t, text, "is JSON")
+	wrong, failed = call(PageToolName, `{"id":"r2","select":"."}`)
+	assert.True(t, failed)
+	assert.Equal(t, "Nothing was selected in result r2: the result is not JSON. Read it by offset instead.", wrong)
+}
+
+// A selector that panics fails alone.
+func TestSelectorPanics(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{MaxResult: 1000, Select: panickingSelector{}, Servers: []ServerConfig{serving("a", writer())}})
+	_, err := m.Call(t.Context(), "mcp_a__write", `{"n":1000}`)
+	require.NoError(t, err)
+	result, err := m.Call(t.Context(), PageToolName, `{"id":"r1","select":"."}`)
+	require.NoError(t, err)
+	assert.True(t, result.IsError)
+	assert.Contains(t, resultText(t, result), "Options.Select")
+}
+
+type panickingSelector struct{}
+
+func (panickingSelector) Select(context.Context, string, string) (string, error) { panic("select") }
+func (panickingSelector) Shape(string) string                                    { panic("shape") }
+
 func TestPagesAreOfOneSession(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{MaxResult: 100, Servers: []ServerConfig{serving("a", writer())}})

@@ -136,3 +136,11 @@ func textSkillFailed(name string, err error) string {
 func textNoPage(id string) string {
 	return fmt.Sprintf("There is no result %q any more: only the last few are kept. Call its tool again if you need it.", text.Line(id, text.MaxName))
 }
+
+// textNotSelected answers an expression that can't be used. shape is that of the result, or "".
+func textNotSelected(id string, err error, shape string) string {
+	if shape == "" {
+		return fmt.Sprintf("Nothing was selected in result %s: %s. Read it by offset instead.", id, text.Line(err.Error(), maxErrorLength))
+	}
+	return fmt.Sprintf("Nothing was selected in result %s: %s. The result is %s.", id, text.Line(err.Error(), maxErrorLength), shape)
+}

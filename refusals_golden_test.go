@@ -212,6 +212,13 @@ func refusedCalls(t *testing.T) (list []refusedCall) {
 		return textSkillFailed(pick(i, "release", "merge", "deploy"), errors.New(pick(i, "the server is down", "the file is gone", "its digest is another than was accepted")))
 	})
 	add("A result can't be read on.", textNoPage("r1"), textNoPage("r12"), textNoPage("7"))
+	each("Nothing can be selected in a result.", func(i int, _ string) string {
+		return textNotSelected(pick(i, "r1", "r2", "r7"), errors.New(pick(i, "the result is not JSON", "the result has more than 500000 values", "the result has 5000000 bytes, more than 4194304")), "")
+	})
+	each("An expression can't be used.", func(i int, _ string) string {
+		return textNotSelected(pick(i, "r1", "r2", "r7"), errors.New(pick(i, "the expression is wrong before byte 8, at \"}\"", "the function walk/1 is not available", "it makes values that are too large")),
+			pick(i, "{items: [3 × {id: number}], total: number}", "[20 × string]", "{log: string}"))
+	})
 	return list
 }
 

@@ -1,13 +1,27 @@
 package mcphybrid
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 )
+
+// A ResultSelector takes parts of the texts of results by expressions: see package jq. Its
+// methods may be called concurrently.
+type ResultSelector interface {
+	// Select returns what an expression selects in a text, or "" for nothing. The error is
+	// for the model: it says in a line what is wrong with the expression or the text.
+	Select(ctx context.Context, expression, text string) (selected string, err error)
+
+	// Shape describes in a line what a text consists of, or returns "" for one from which
+	// nothing can be selected.
+	Shape(text string) string
+}
 
 // pages holds the cut results of a session.
 type pages struct {
@@ -45,7 +59,20 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 	if first {
 		s.syncRegistry() // registers the page tool
 	}
+	if shape := s.shapeOf(whole); shape != "" {
+		cut.Content = append(cut.Content[:len(cut.Content):len(cut.Content)], mcp.NewTextContent(textShape(pageID(number), shape)))
+	}
 	return cut
+}
+
+// shapeOf describes a text from which the model may select, or returns "".
+func (s *Session) shapeOf(text string) string {
+	selector := s.tenant.opts.Select
+	if selector == nil {
+		return ""
+	}
+	shape, _ := hostcode.Detached(context.Background(), "Options.Select", func() (string, error) { return selector.Shape(text), nil })
+	return shape
 }
 
 // canRead reports whether the model has, or can get, the tool that reads on in a result.
@@ -58,10 +85,11 @@ func (s *Session) canRead() bool {
 func pageID(number int) string { return fmt.Sprintf("r%d", number) }
 
 // answerPage answers with a part of a cut result.
-func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
+func (s *Session) answerPage(ctx context.Context, args json.RawMessage) *mcp.CallToolResult {
 	var in struct {
 		ID     string  `json:"id"`
 		Offset float64 `json:"offset"`
+		Select string  `json:"select"`
 	}
 	err := schema.Members(args, &in, "id", func() bool { return in.ID == "" })
 	if err != nil {
@@ -74,9 +102,44 @@ func (s *Session) answerPage(args json.RawMessage) *mcp.CallToolResult {
 	if !ok {
 		return mcp.NewToolResultError(textNoPage(in.ID))
 	}
+	if in.Select != "" && s.tenant.opts.Select != nil {
+		return s.selectFrom(ctx, in.ID, in.Select, text)
+	}
 	from := int(max(0, min(in.Offset, float64(len(text)))))
 	part, next := result.Page(text, from, s.tenant.opts.MaxResult)
 	return mcp.NewToolResultText(part + textPage(in.ID, next, len(text)))
+}
+
+// selectFrom answers with what an expression selects in the text of a result.
+func (s *Session) selectFrom(ctx context.Context, id, expression, text string) *mcp.CallToolResult {
+	selector := s.tenant.opts.Select
+	selected, err := hostcode.Detached(ctx, "Options.Select", func() (string, error) { return selector.Select(ctx, expression, text) })
+	if err != nil {
+		return mcp.NewToolResultError(textNotSelected(id, err, s.shapeOf(text)))
+	}
+	if selected == "" {
+		return mcp.NewToolResultText(textNothingSelected(id, s.shapeOf(text)))
+	}
+	part, next := result.Page(selected, 0, s.tenant.opts.MaxResult)
+	if next < len(selected) {
+		part += textSelectLess(next, len(selected))
+	}
+	return mcp.NewToolResultText(part)
+}
+
+// textShape follows a result that was cut and from which parts can be selected.
+func textShape(id, shape string) string {
+	return fmt.Sprintf("[Result %s is JSON: %s. To get a part of it, call %s with {\"id\": %q, \"select\": \"a jq expression\"}]", id, shape, PageToolName, id)
+}
+
+// textNothingSelected answers an expression that selects nothing.
+func textNothingSelected(id, shape string) string {
+	return fmt.Sprintf("The expression selects nothing in result %s, which is %s.", id, shape)
+}
+
+// textSelectLess follows the first bytes of what was selected.
+func textSelectLess(shown, total int) string {
+	return fmt.Sprintf("\n[… the first %d of %d selected bytes; select less to see the others …]", shown, total)
 }
 
 // textCut stands in a result in place of the bytes from "from" up to "to".
