@@ -216,6 +216,18 @@ func TestServersStatus(t *testing.T) {
 	}
 }
 
+// What is wrong with the file or with tools goes to standard error, since it changes what
+// is measured.
+func TestServersComplain(t *testing.T) {
+	t.Parallel()
+	config := commandtest.Config(t, `"x": `+commandtest.Raw(t, `{"name": "stir"}, {"name": "shake", "inputSchema": "x"}`, `, "colour": "red"`))
+	stdout, stderr, err := evalServers.Run(t, "-config", config, "-queries", commandtest.WriteFile(t, "q.jsonl", `{"query": "stir", "relevant": ["stir"]}`))
+	require.NoError(t, err)
+	assert.Contains(t, stdout, "1 queries, 1 tools of 1 servers")
+	assert.Regexp(t, `(?m)"colour" is not known here and has no effect$`, stderr)
+	assert.Regexp(t, `(?m)^mcphybrid: server "x": tool 1: the inputSchema of "shake" `, stderr)
+}
+
 // A name is that of one server's tool, or of the tools of all servers that have it.
 func TestNamesOfTools(t *testing.T) {
 	t.Parallel()
