@@ -149,8 +149,9 @@ func TestWordsThatDoNotHelp(t *testing.T) {
 	}
 	config := commandtest.Config(t, `"kitchen": `+commandtest.Raw(t, strings.Join(append(tools, `{"name": "stir", "description": "Stirs a pot"}`), ","), ""))
 	suggest := filepath.Join(t.TempDir(), "hints.json")
+	given := commandtest.WriteFile(t, "given.json", `{"soup_0": {"output_shape": "a bowl"}}`)
 	ask := func(queries ...string) (r report, table hintTable) {
-		stdout, _, err := evalServers.Run(t, "-json", "-config", config, "-queries", commandtest.WriteFile(t, "q.jsonl", strings.Join(queries, "\n")), "-suggest", suggest)
+		stdout, _, err := evalServers.Run(t, "-json", "-config", config, "-hints", given, "-queries", commandtest.WriteFile(t, "q.jsonl", strings.Join(queries, "\n")), "-suggest", suggest)
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal([]byte(stdout), &r))
 		data, err := os.ReadFile(suggest)
@@ -164,11 +165,12 @@ func TestWordsThatDoNotHelp(t *testing.T) {
 	assert.Equal(t, []string{"soup"}, r.Misses[0].Words)
 	assert.Zero(t, r.Misses[0].Helped)
 	assert.Nil(t, r.Helped)
-	assert.Empty(t, table)
+	assert.Equal(t, hintTable{"kitchen/soup_0": {OutputShape: "a bowl"}}, table, "what was given stays")
 
 	r, table = ask(queries...)
 	require.Len(t, r.Misses, 17)
 	assert.Len(t, table["kitchen/stir"].Preconditions, 16)
+	assert.Equal(t, "a bowl", table["kitchen/soup_0"].OutputShape)
 	assert.Equal(t, 1, r.Misses[15].Helped)
 	assert.Zero(t, r.Misses[16].Helped)
 	assert.Equal(t, 16./17, r.Helped.Hit5)
@@ -186,6 +188,8 @@ func TestServersStatus(t *testing.T) {
 		want   string
 	}{
 		{[]string{"-config", config, "-queries", fine}, 0, ""},
+		{[]string{"-config", config, "-queries", fine, "-hints", commandtest.WriteFile(t, "h.json", "{}")}, 0, ""},
+		{[]string{"-config", config, "-queries", fine, "-least", "0.6666666666666666"}, 0, ""}, // just as much
 		{[]string{"-config", config, "-queries", fine, "-least", "1"}, 1, "there is something to do"},
 		{[]string{"-config", config, "-queries", fine, "-least", "90"}, 2, "-least is 90, must be 0 to 1"},
 		{[]string{"-config", config, "-queries", fine, "-least", "NaN"}, 2, "-least is NaN, must be 0 to 1"},
@@ -226,6 +230,19 @@ func TestServersComplain(t *testing.T) {
 	assert.Contains(t, stdout, "1 queries, 1 tools of 1 servers")
 	assert.Regexp(t, `(?m)"colour" is not known here and has no effect$`, stderr)
 	assert.Regexp(t, `(?m)^mcphybrid: server "x": tool 1: the inputSchema of "shake" `, stderr)
+}
+
+// The place of a tool is told however many are before it.
+func TestFarPlaces(t *testing.T) {
+	t.Parallel()
+	config := commandtest.Config(t, `"kitchen": `+commandtest.Child(t, "1", "")) // 50 tools that cook dishes
+	stdout, _, err := evalServers.Run(t, "-json", "-config", config, "-queries", commandtest.WriteFile(t, "q.jsonl", `{"query": "cook", "relevant": ["tool_49"]}`))
+	require.NoError(t, err)
+	var r report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	require.Len(t, r.Misses, 1)
+	assert.Equal(t, 50, r.Misses[0].Rank)
+	assert.Zero(t, r.Hit5)
 }
 
 // A name is that of one server's tool, or of the tools of all servers that have it.
