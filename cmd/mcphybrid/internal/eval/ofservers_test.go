@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -218,6 +219,15 @@ func TestServersStatus(t *testing.T) {
 		}
 		assert.Equal(t, test.status == 2, stdout == "", "%q", test.args)
 	}
+}
+
+func TestServersInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := command(ctx, []string{"-config", office(t), "-queries", commandtest.WriteFile(t, "mine.jsonl", someQueries)}, commandtest.Null(t), commandtest.Null(t))
+	assert.EqualError(t, err, "interrupted")
+	assert.Equal(t, 1, exit.Status(err))
 }
 
 // What is wrong with the file or with tools goes to standard error, since it changes what
