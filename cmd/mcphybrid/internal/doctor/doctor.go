@@ -140,9 +140,7 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		notes: cfg.Notes, servers: cfg.Servers, late: 0.5,
 	}
 	c.problems = servers.Problems(err)
-	opts := s.file.Options(cfg)
-	opts.Search.Limit = mcphybrid.NoLimit // for the place of a tool among all
-	mgr := mcphybrid.NewManager(opts)
+	mgr := mcphybrid.NewManager(s.file.Options(cfg))
 	defer mgr.Close()
 	if err := servers.Start(ctx, mgr, stderr); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@
 //	mcphybrid eval -compare BASE.json OTHER.json...
 //
 // The first form starts the servers of a configuration file, and says of each query whose
-// tool is not first why: see [wanted] for the form of the queries. The exit status is 1 if
+// tool is not first why: see [parseWanted] for the form of the queries. The exit status is 1 if
 // hit@5 is below -least, and 2 if something can't be measured.
 //
 // The third form measures each sub-folder of DIR that has tools.jsonl and

@@ -92,6 +92,9 @@ func (s *settings) measureServers(ctx context.Context, stderr *os.File) (*report
 		}
 		return nil, fmt.Errorf("%s: server %q is %s (%w); %s", s.servers.Path, st.Name, st.State, st.Err, why)
 	}
+	for _, p := range x.Problems() {
+		complaints.Text(p.Error()) // a tool may be left out
+	}
 	all := newCatalog(x.Default().Placements())
 	if x.wanted, err = all.wanted(s.queriesFile, x.queries); err != nil {
 		return nil, err

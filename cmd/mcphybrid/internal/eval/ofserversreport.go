@@ -92,11 +92,11 @@ func (r *report) print(s *terminal.Sheet) {
 }
 
 func (f scores) print(s *terminal.Sheet) {
-	s.Row("hit@1   %5.1f %%", 100*f.Hit1)
-	s.Row("hit@5   %5.1f %%", 100*f.Hit5)
-	s.Row("mrr@10  %5.1f %%", 100*f.MRR10)
+	s.Row("hit@1     %5.1f %%", 100*f.Hit1)
+	s.Row("hit@5     %5.1f %%", 100*f.Hit5)
+	s.Row("mrr@10    %5.1f %%", 100*f.MRR10)
 	if f.Unanswerable > 0 {
-		s.Row("rejected %4.1f %% of %d that no tool answers", 100*f.Rejected, f.Unanswerable)
+		s.Row("rejected  %5.1f %% of %d that no tool answers", 100*f.Rejected, f.Unanswerable)
 	}
 }
 

@@ -23,13 +23,15 @@ type Answer struct {
 
 	session *mcphybrid.Session
 	query   string
+	full    bool // there may be more hits
 }
 
 // Ask searches for query. The hits are as many as Options.Search.Limit of the Manager
 // lets through, without those that others need.
 func Ask(s *mcphybrid.Session, query string, wanted ...*mcphybrid.BridgeTool) Answer {
 	a := Answer{session: s, query: query}
-	for _, h := range s.Find(context.Background(), query, mcphybrid.SearchOptions{Limit: mcphybrid.NoLimit}).Hits {
+	found := s.Find(context.Background(), query, mcphybrid.SearchOptions{Limit: mcphybrid.NoLimit})
+	for _, h := range found.Hits {
 		if h.Score == 0 {
 			continue // a tool that a hit needs
 		}
@@ -38,6 +40,7 @@ func Ask(s *mcphybrid.Session, query string, wanted ...*mcphybrid.BridgeTool) An
 			a.Wanted, a.Rank = h.Tool, len(a.Hits)
 		}
 	}
+	a.full = len(a.Hits) >= found.Limit
 	if a.Wanted == nil {
 		a.Wanted, _ = Nearest(s, query, wanted)
 	}
@@ -51,7 +54,10 @@ func has(tools []*mcphybrid.BridgeTool, t *mcphybrid.BridgeTool) bool {
 
 // Place says where the wanted tool is.
 func (a Answer) Place() string {
-	if a.Rank == 0 {
+	switch {
+	case a.Rank == 0 && a.full:
+		return fmt.Sprintf("not among the first %d", len(a.Hits))
+	case a.Rank == 0:
 		return "not found"
 	}
 	return fmt.Sprintf("at place %d", a.Rank)
@@ -79,7 +85,7 @@ type Word struct {
 func (a Answer) Why() (w Why) {
 	own := a.session.Explain(a.query, a.Wanted.Name())
 	w.Lacks, w.score = own.Missing, own.Score
-	if a.Rank == 0 {
+	if a.Rank == 0 && !a.full {
 		w.below = Unfound(own)
 	}
 	if len(a.Hits) == 0 {
