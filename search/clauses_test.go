@@ -19,13 +19,14 @@ type plainMessage struct {
 	telling float64
 	leads   map[int]bool
 	long    float64
-	apart   float64 // long, or 1 with several requests
+	gain    float64
 	several bool
 }
 
 type plainClause struct {
 	members []int // numbers of terms, ascending
 	passed  bool
+	asks    bool
 	weight  float64
 }
 
@@ -149,13 +150,14 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 		} else if last {
 			weight = 0.9
 		}
+		m.clauses[i].asks = asks
 		m.clauses[i].weight = 1 - m.long*(1-weight)
 		for _, n := range m.clauses[i].members {
 			m.terms[n].central = m.terms[n].central || asks || last
 		}
 	}
-	if m.apart, m.several = m.long, asking > 1; m.several {
-		m.apart = 1
+	if m.gain, m.several = 0.3+2*m.long, asking > 1; m.several {
+		m.gain = max(m.gain, 1.7)
 	}
 	for i, many := len(m.clauses)-65, 0; i >= 0; i-- {
 		if p.lexicon.asks([]byte(texts[i])) && many < 64 {
@@ -203,10 +205,20 @@ func (p *plainIndex) search(query string, n int, keep func(int) bool) []Match {
 	found := rank(all, nil)
 	if len(m.clauses) > 0 && len(found) > 0 {
 		favour := make([]uint64, len(p.docs))
+		most := 0.0
+		for _, q := range m.terms {
+			if len(q.ways) > 0 {
+				most = max(most, q.telling)
+			}
+		}
 		for _, c := range m.clauses {
-			mass := 0.0
+			mass, told, word := 0.0, 0.0, 0.0
 			for _, n := range c.members {
 				mass += m.terms[n].telling
+				if len(m.terms[n].ways) > 0 {
+					told += m.terms[n].telling
+					word = max(word, m.terms[n].telling)
+				}
 			}
 			if c.passed {
 				continue
@@ -216,15 +228,19 @@ func (p *plainIndex) search(query string, n int, keep func(int) bool) []Match {
 				if d.Score < 0.5*best[0].Score {
 					break
 				}
-				share := 65536 * c.weight * math.Sqrt(min(best[0].Score/mass, 1)) / best[0].Score
+				share := 65536 * c.weight * max(min(told/(2.5*most), 1), math.Pow(word/most, 3)) * math.Sqrt(min(best[0].Score/mass, 1)) / best[0].Score
 				if m.several {
 					d.Score /= 1 + 0.2*float64(i)
 				}
-				favour[d.Doc] = max(favour[d.Doc], uint64(math.Round(share*d.Score)))
+				before, gain := favour[d.Doc], uint64(math.Round(share*d.Score))
+				favour[d.Doc] = max(before, gain)
+				if m.several && c.asks {
+					favour[d.Doc] = min(favour[d.Doc]+uint64(math.Round(0.5*float64(min(before, gain)))), 2*65536)
+				}
 			}
 		}
 		for i := range favour {
-			favour[i] = uint64(math.Round(found[0].Score * (0.3 + 2*m.apart) * float64(favour[i])))
+			favour[i] = uint64(math.Round(found[0].Score * m.gain * float64(favour[i])))
 		}
 		found = rank(all, favour)
 	}
@@ -339,6 +355,20 @@ func TestSeveralRequests(t *testing.T) {
 		names = append(names, x.Document(m.Doc).Name)
 	}
 	assert.Subset(t, names, []string{"merge_branch", "send_email", "find_trains"})
+}
+
+// A clause that says nothing of its own finds nothing of its own, and a document that
+// answers two requests comes before those that answer one.
+func TestRequestsOnOneTopic(t *testing.T) {
+	docs := chores()
+	for i := range 40 {
+		docs = append(docs, &Document{Server: "any", Name: "tool_" + string(rune('a'+i%26)), Description: "Is a tool, does a task and returns a result"})
+	}
+	docs = append(docs, &Document{Server: "any", Name: "return_result", Description: "Finds a tool for a task and returns its result"})
+	x := NewIndex(docs, nil)
+	first := func(query string) string { return x.Document(x.Search(query, 1, nil)[0].Doc).Name }
+	assert.Equal(t, "send_email", first("Tell the recipient that I am late. Find the tool for this task and return the result."))
+	assert.Equal(t, "find_trains", first("Find trips for a budget. Show trips with a photo. Plan a trip."))
 }
 
 // A document gains by the clause that it answers, and Explain says so.
