@@ -40,8 +40,11 @@ const (
 type clause struct {
 	begin, end int  // its terms are retrieval.members[begin:end]
 	asks       bool // it is a request
-	weight     float64
-	passed     bool // it is one too many, see maxClauses
+
+	wantsToKnow bool // see there
+
+	weight float64
+	passed bool // it is one too many, see maxClauses
 }
 
 // parse divides query into its clauses and distinct terms and finds the ways to

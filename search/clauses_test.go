@@ -21,12 +21,29 @@ type plainMessage struct {
 	long    float64
 	gain    float64
 	several bool
+	wanted  map[verbClass]bool
+}
+
+// verbGain returns what a document gains that does this.
+func (m *plainMessage) verbGain(does verbClass) float64 {
+	switch onlyReads := len(m.wanted) == 1 && m.wanted[reads]; {
+	case len(m.wanted) == 0:
+		return 0
+	case m.wanted[does]:
+		return 0.23
+	case does == noVerb, does == changes && !onlyReads, does != reads && m.wanted[changes]:
+		return 0.2
+	case onlyReads:
+		return 0
+	}
+	return 0.1
 }
 
 type plainClause struct {
 	members []int // numbers of terms, ascending
 	passed  bool
 	asks    bool
+	verb    verbClass
 	weight  float64
 }
 
@@ -129,14 +146,29 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 			}
 		}
 		for _, n := range c.members {
-			if !m.terms[n].faint {
+			if q := m.terms[n]; !q.faint {
 				m.leads[n] = true
+				if c.verb = p.lexicon.verbs[q.text]; c.verb == noVerb && q.ways[q.exact] > 0 {
+					c.verb = p.lexicon.verbs[q.exact]
+				}
 				break
 			}
 		}
+		if wantsToKnow([]byte(text)) {
+			c.verb = reads
+		}
 		m.clauses, texts = append(m.clauses, c), append(texts, text)
 	}
+	m.wanted = map[verbClass]bool{}
+	want := func(c plainClause) {
+		if c.verb != noVerb {
+			m.wanted[c.verb] = true
+		}
+	}
 	if len(m.clauses) < 2 || p.ranker != RankerDefault {
+		if len(m.clauses) == 1 {
+			want(m.clauses[0])
+		}
 		m.clauses = nil
 		return m, over
 	}
@@ -164,6 +196,11 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 			many++
 		} else {
 			m.clauses[i].passed = true
+		}
+	}
+	for i, c := range m.clauses {
+		if !c.passed && (c.asks || i == len(m.clauses)-1) {
+			want(c)
 		}
 	}
 	for i := range m.terms {

@@ -131,6 +131,7 @@ func (r *retrieval) addClause(text []byte) {
 	}
 	if c.end = len(r.members); c.end > c.begin {
 		c.asks = r.x.growth.lexicon.asks(text)
+		c.wantsToKnow = wantsToKnow(text)
 		r.dropNamed(c)
 		r.clauses = append(r.clauses, c)
 	}
