@@ -10,7 +10,9 @@
 // runs, for example of two versions of this library: see [compare].
 //
 // -slips misspells one long word in three of each query. -context N puts N paragraphs
-// of other text before it.
+// of other text before it. -sentences writes queries in several sentences, as models do:
+// "framed" puts a sentence on each side that says nothing, and "joined" joins two requests
+// with the same relevant tools, and leaves out queries that have no such other.
 //
 // The ranker "hybrid" combines the default ranker with an embedding model: -ollama URL
 // or -openai URL, -model M, -alpha A. -random N takes random vectors instead of a model's:
@@ -18,7 +20,7 @@
 //
 // Each line of a file is a JSON object; further members are ignored:
 //
-//	{"id": …, "server": …, "name": …, "description": …, "input_schema": {…}}
+//	{"id": …, "server": …, "name": …, "description": …, "input_schema": {…}, "annotations": {…}}
 //	{"id": …, "query": …, "relevant": [ids of tools]}
 //
 // Instead of a file, -tools may name a folder of answers to tools/list, each with the
@@ -67,8 +69,9 @@ type settings struct {
 	service service
 	alpha   float64
 
-	slips   bool
-	context int
+	slips     bool
+	context   int
+	sentences string
 
 	asJSON, compare bool
 	misses          int
@@ -86,6 +89,7 @@ func (s *settings) parse(args []string, errs io.Writer) (rest []string, err erro
 	flags.IntVar(&s.misses, "misses", 0, "without -json: show the first `N` queries with recall@5 below 1")
 	flags.BoolVar(&s.slips, "slips", false, "misspell one long word in three of each query")
 	flags.IntVar(&s.context, "context", 0, "put `N` paragraphs of other text before each query")
+	flags.StringVar(&s.sentences, "sentences", "", "write queries in several sentences: `framed` or joined")
 	flags.StringVar(&s.save, "save", "", "with -corpora: save the run to a `file`, for -compare")
 	flags.BoolVar(&s.compare, "compare", false, "compare saved runs with the first: -compare BASE.json OTHER.json...")
 	flags.StringVar(&s.service.ollama, "ollama", "", "with -ranker hybrid: the `URL` of Ollama, such as http://localhost:11434")
@@ -107,6 +111,8 @@ func (s *settings) parse(args []string, errs io.Writer) (rest []string, err erro
 		return nil, fmt.Errorf("there is no ranker %q; there are %s", s.ranker, strings.Join(rankers, ", "))
 	case s.context < 0 || s.context > len(paragraphs):
 		return nil, fmt.Errorf("-context is %d, must be 0 to %d", s.context, len(paragraphs))
+	case !slices.Contains([]string{"", framed, joined}, s.sentences):
+		return nil, fmt.Errorf("-sentences is %q, must be %q or %q", s.sentences, framed, joined)
 	case s.save != "" && s.corpora == "":
 		return nil, errors.New("-save needs -corpora")
 	}
@@ -159,6 +165,9 @@ func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*meas
 	tools, queries, err := readCorpus(toolsFile, queriesFile)
 	if err != nil {
 		return nil, err
+	}
+	if queries = inSentences(queries, s.sentences); len(queries) == 0 {
+		return nil, fmt.Errorf("%s: no two queries have the same relevant tools", queriesFile)
 	}
 	for i := range queries {
 		if s.slips {
@@ -221,7 +230,7 @@ func newSubject(tools []tool, opts mcphybrid.Options) (*subject, error) {
 			servers = append(servers, t.Server)
 		}
 		definition := mcp.NewToolWithRawSchema(t.Name, t.Description, t.InputSchema)
-		definition.Title = t.Title
+		definition.Title, definition.Annotations = t.Title, t.Annotations
 		of[t.Server] = append(of[t.Server], mcpserver.ServerTool{Tool: definition})
 		s.ids[[2]string{t.Server, t.Name}] = t.ID
 	}
