@@ -40,6 +40,7 @@ const (
 type clause struct {
 	begin, end int  // its terms are retrieval.members[begin:end]
 	asks       bool // it is a request
+	hollow     bool // see there
 
 	wantsToKnow bool // see there
 
@@ -166,7 +167,7 @@ func (r *retrieval) weighClauses() {
 	if len(r.clauses) < 2 {
 		return
 	}
-	long, asking := r.long(), 0
+	long, asking, last := r.long(), 0, r.last()
 	for i := len(r.clauses) - 1; i >= 0; i-- {
 		c := &r.clauses[i]
 		if i < len(r.clauses)-maxClauses {
@@ -179,7 +180,7 @@ func (r *retrieval) weighClauses() {
 		switch {
 		case c.asks:
 			weight = 1
-		case i == len(r.clauses)-1:
+		case i == last:
 			weight = lastWeight
 		}
 		c.weight = 1 - long*(1-weight)
@@ -197,6 +198,26 @@ func (r *retrieval) weighClauses() {
 		}
 		t.weigh(r.ways[t.begin:t.end], 1-long*(1-besideWeight))
 	}
+}
+
+// hollow reports whether all words of a clause fit nearly any document, as in "Find the
+// tool and return the result". Such a clause is no request of its own.
+func (r *retrieval) hollow(c clause) bool {
+	for _, m := range r.members[c.begin:c.end] {
+		if r.terms[m].weight > genericWeight {
+			return false
+		}
+	}
+	return true
+}
+
+// last returns the number of the last clause that is not hollow, or 0.
+func (r *retrieval) last() int {
+	i := len(r.clauses) - 1
+	for i > 0 && r.clauses[i].hollow {
+		i--
+	}
+	return i
 }
 
 // weigh multiplies the weights of a term and its ways by factor.

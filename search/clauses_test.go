@@ -43,6 +43,7 @@ type plainClause struct {
 	members []int // numbers of terms, ascending
 	passed  bool
 	asks    bool
+	hollow  bool
 	verb    verbClass
 	weight  float64
 }
@@ -154,6 +155,7 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 				break
 			}
 		}
+		c.hollow = !slices.ContainsFunc(c.members, func(n int) bool { return !m.terms[n].fits })
 		if wantsToKnow([]byte(text)) {
 			c.verb = reads
 		}
@@ -172,9 +174,13 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 		m.clauses = nil
 		return m, over
 	}
+	end := len(m.clauses) - 1
+	for end > 0 && m.clauses[end].hollow {
+		end--
+	}
 	asking := 0
 	for i := range m.clauses {
-		asks, last := p.lexicon.asks([]byte(texts[i])), i == len(m.clauses)-1
+		asks, last := !m.clauses[i].hollow && p.lexicon.asks([]byte(texts[i])), i == end
 		weight := 0.5
 		if asks {
 			asking++
@@ -192,14 +198,14 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 		m.gain = max(m.gain, 1.7)
 	}
 	for i, many := len(m.clauses)-65, 0; i >= 0; i-- {
-		if p.lexicon.asks([]byte(texts[i])) && many < 64 {
+		if m.clauses[i].asks && many < 64 {
 			many++
 		} else {
 			m.clauses[i].passed = true
 		}
 	}
 	for i, c := range m.clauses {
-		if !c.passed && (c.asks || i == len(m.clauses)-1) {
+		if !c.passed && (c.asks || i == end) {
 			want(c)
 		}
 	}
@@ -406,6 +412,25 @@ func TestRequestsOnOneTopic(t *testing.T) {
 	first := func(query string) string { return x.Document(x.Search(query, 1, nil)[0].Doc).Name }
 	assert.Equal(t, "send_email", first("Tell the recipient that I am late. Find the tool for this task and return the result."))
 	assert.Equal(t, "find_trains", first("Find trips for a budget. Show trips with a photo. Plan a trip."))
+}
+
+// Long or short, a message asks for what it says before a sentence that says nothing.
+func TestHollowClause(t *testing.T) {
+	docs := chores()
+	for i := range 10 {
+		docs = append(docs, &Document{Server: "any", Name: "tool_" + string(rune('a'+i)), Description: "Is a tool and returns a result"})
+	}
+	x := NewIndex(docs, nil)
+	for _, query := range []string{"The branch is to be merged. Find the tool and return the result.", story + "Merge the branch. Find a tool. Return results.", "Find it. Merge the branch."} {
+		assert.Equal(t, "merge_branch", x.Document(x.Search(query, 1, nil)[0].Doc).Name, query)
+	}
+	// One that is nothing else is searched all the same.
+	assert.NotEmpty(t, x.Search("Find the tool. Return the result.", 20, nil))
+	r := &retrieval{x: x}
+	r.parse("Find the tool. Merge the branch. Get it?")
+	assert.Equal(t, []bool{true, false, true}, []bool{r.clauses[0].hollow, r.clauses[1].hollow, r.clauses[2].hollow})
+	assert.Equal(t, 1, r.last())
+	assert.Equal(t, 1, r.requests())
 }
 
 // A document gains by the clause that it answers, and Explain says so.

@@ -289,6 +289,7 @@ type plainQuery struct {
 
 	telling float64 // weight × idf
 	faint   bool
+	fits    bool // nearly any document
 	central bool
 }
 
@@ -361,7 +362,7 @@ func (p *plainIndex) term(t plainTerm, weight float64) (q plainQuery, ok bool) {
 		q.weight[term] = uint64(math.Round(65536 * w * factor * min(p.idf(term), limit)))
 	}
 	q.telling = weight * min(limit, p.idfOf(1))
-	q.faint = weight <= faintWeight
+	q.faint, q.fits = weight <= faintWeight, weight <= genericWeight
 	return q, true
 }
 

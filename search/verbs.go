@@ -119,8 +119,9 @@ func wantsToKnow(clause []byte) bool {
 // wanted returns the classes of what the query's requests want. If none of several
 // clauses is a request, its last one counts.
 func (r *retrieval) wanted() (s verbSet) {
+	last := r.last()
 	for i, c := range r.clauses {
-		if !c.passed && (c.asks || i == len(r.clauses)-1) {
+		if !c.passed && (c.asks || i == last) {
 			s |= 1 << r.verbOf(c)
 		}
 	}

@@ -167,7 +167,7 @@ func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*meas
 		return nil, err
 	}
 	if queries = inSentences(queries, s.sentences); len(queries) == 0 {
-		return nil, fmt.Errorf("%s: no two queries have the same relevant tools", queriesFile)
+		return nil, fmt.Errorf("%s: %w", queriesFile, errNoneJoined)
 	}
 	for i := range queries {
 		if s.slips {

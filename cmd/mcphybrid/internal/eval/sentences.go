@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -10,6 +11,8 @@ const (
 	framed = "framed" // what it is about, the request, and what is to be done with it
 	joined = "joined" // two requests that the same tools answer
 )
+
+var errNoneJoined = errors.New("no two queries have the same relevant tools")
 
 // inSentences returns queries as models write them. Of the joined ones, those remain that
 // have a partner: the next query in a ring with the same relevant tools.
