@@ -117,6 +117,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 	if d.Apps, err = parseAppMeta(meta); err != nil {
 		return nil, fmt.Errorf("%q: %w", text.Line(name, text.MaxName), err)
 	}
+	d.toolDocument.ReadOnly = d.ReadOnly()
 	d.Needs, d.BadNeeds = parseNeeds(meta)
 	d.Always, d.toolDocument.Hints = parseOfferHints(meta)
 	d.Trusted = trust.Definition{Name: d.Own, Sum: sha256.Sum256(raw), Hash: d.trustHash}

@@ -115,6 +115,19 @@ func TestParseDefinition(t *testing.T) {
 	}
 }
 
+// Search takes a tool for one that reads if its server says so.
+func TestDocumentReadOnly(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]bool{
+		`{"name":"a","annotations":{"readOnlyHint":true}}`: true, `{"name":"a","annotations":{"readOnlyHint":true,"destructiveHint":true}}`: true,
+		`{"name":"a","annotations":{"readOnlyHint":false}}`: false, `{"name":"a","annotations":{"readOnlyHint":"true"}}`: false, `{"name":"a"}`: false,
+	} {
+		d, err := parseDefinition("s", json.RawMessage(raw), 1<<20)
+		require.NoError(t, err)
+		assert.Equal(t, want, d.Document().ReadOnly, raw)
+	}
+}
+
 // A hint of the wrong type is ignored. In particular, it does not mean false.
 func TestParseDefinitionWrongHints(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 // things. Its words together then fit documents that answer none of it. So the
 // default ranker also searches for each clause alone. The best documents of a
 // clause gain a part of the best score of all, as large as the clause is a
-// request and as well as the document covers it. In a long message, or if there
-// are several requests, this gain is larger. In a long message the words of all
+// request, as its words tell something, and as well as the document covers it. In a long
+// message, or if there are several requests, this gain is larger. In a long message the words of all
 // but the requests and the last clause count less.
 const (
 	// In bytes. The weights of messages between these lengths lie between those
@@ -22,10 +22,14 @@ const (
 	longMessage  = 600
 
 	clauseGain      = 0.3 // what the best document of a clause gains in a short message
-	longClauseGain  = 2.3 // and in a long one, or one with several requests
+	severalGain     = 1.7 // the same, if there are several requests
+	longClauseGain  = 2.3 // the same, in a long message
 	maxClauses      = 64  // that are searched: the last ones, and as many before them that ask
 	clauseDocs      = 20  // documents of each clause that gain, at most
 	leastShare      = 0.5 // share of the best one's score that they must have
+	fullClause      = 2.5 // a clause gains in full if it tells as much as so many of the most telling word; see tells
+	againShare      = 0.5 // share that a document gains for a further request that it answers, …
+	mostFavour      = 2   // … up to so many times what it gains for one
 	placeDiscount   = 0.2 // of several requests, each document gains less than the one before: 1, 1/1.2, 1/1.4, …
 	statementWeight = 0.5 // weight of a clause of a long message, where a request has 1
 	lastWeight      = 0.9 // weight of its last clause, at least
@@ -36,8 +40,12 @@ const (
 type clause struct {
 	begin, end int  // its terms are retrieval.members[begin:end]
 	asks       bool // it is a request
-	weight     float64
-	passed     bool // it is one too many, see maxClauses
+	hollow     bool // see there
+
+	wantsToKnow bool // see there
+
+	weight float64
+	passed bool // it is one too many, see maxClauses
 }
 
 // parse divides query into its clauses and distinct terms and finds the ways to
@@ -159,7 +167,7 @@ func (r *retrieval) weighClauses() {
 	if len(r.clauses) < 2 {
 		return
 	}
-	long, asking := r.long(), 0
+	long, asking, last := r.long(), 0, r.last()
 	for i := len(r.clauses) - 1; i >= 0; i-- {
 		c := &r.clauses[i]
 		if i < len(r.clauses)-maxClauses {
@@ -172,7 +180,7 @@ func (r *retrieval) weighClauses() {
 		switch {
 		case c.asks:
 			weight = 1
-		case i == len(r.clauses)-1:
+		case i == last:
 			weight = lastWeight
 		}
 		c.weight = 1 - long*(1-weight)
@@ -192,6 +200,26 @@ func (r *retrieval) weighClauses() {
 	}
 }
 
+// hollow reports whether all words of a clause fit nearly any document, as in "Find the
+// tool and return the result". Such a clause is no request of its own.
+func (r *retrieval) hollow(c clause) bool {
+	for _, m := range r.members[c.begin:c.end] {
+		if r.terms[m].weight > genericWeight {
+			return false
+		}
+	}
+	return true
+}
+
+// last returns the number of the last clause that is not hollow, or 0.
+func (r *retrieval) last() int {
+	i := len(r.clauses) - 1
+	for i > 0 && r.clauses[i].hollow {
+		i--
+	}
+	return i
+}
+
 // weigh multiplies the weights of a term and its ways by factor.
 func (t *queryTerm) weigh(ways []way, factor float64) {
 	t.telling *= factor
@@ -209,6 +237,10 @@ func (r *retrieval) long() float64 {
 func (r *retrieval) findFavoured(keep func(doc int) bool) {
 	r.favour = zeros(r.favour, len(r.x.positions))
 	several := r.requests() > 1
+	most := 0.0
+	for i := range r.terms {
+		most = max(most, r.terms[i].told())
+	}
 	for _, c := range r.clauses {
 		if c.passed {
 			continue
@@ -221,7 +253,7 @@ func (r *retrieval) findFavoured(keep func(doc int) bool) {
 		r.found = r.top(r.found[:0], clauseDocs, keep)
 		if len(r.found) > 0 && mass > 0 {
 			best := r.found[0].Score
-			share := unit * c.weight * math.Sqrt(min(best/mass, 1)) / best
+			share := unit * c.weight * r.tells(c, most) * math.Sqrt(min(best/mass, 1)) / best
 			for i, m := range r.found {
 				if m.Score < leastShare*best {
 					break
@@ -230,15 +262,41 @@ func (r *retrieval) findFavoured(keep func(doc int) bool) {
 					m.Score /= 1 + placeDiscount*float64(i)
 				}
 				slot := r.x.slots[m.Doc]
-				if r.favour[slot] == 0 {
+				before, gain := r.favour[slot], uint32(math.Round(share*m.Score))
+				if before == 0 {
 					r.favoured = append(r.favoured, slot)
 				}
-				r.favour[slot] = max(r.favour[slot], uint32(math.Round(share*m.Score)))
+				r.favour[slot] = max(before, gain)
+				if several && c.asks {
+					again := uint32(math.Round(againShare * float64(min(before, gain))))
+					r.favour[slot] = min(r.favour[slot]+again, mostFavour*unit)
+				}
 			}
 		}
 		clear(r.scores)
 		clear(r.best)
 	}
+}
+
+// tells returns how much a clause tells, from 0 to 1, where the most telling word of the
+// query tells most. A clause with such a word tells in full, however short it is, and so
+// does one of many words. "Find the right tool for this." tells next to nothing.
+func (r *retrieval) tells(c clause, most float64) float64 {
+	sum, word := 0.0, 0.0
+	for _, m := range r.members[c.begin:c.end] {
+		told := r.terms[m].told()
+		sum += told
+		word = max(word, told/most)
+	}
+	return max(min(sum/(fullClause*most), 1), word*word*word)
+}
+
+// told is telling for a term that can be found, and 0 for any other.
+func (t *queryTerm) told() float64 {
+	if t.begin == t.end {
+		return 0
+	}
+	return t.telling
 }
 
 // raiseFavoured adds to the scores of all terms what the clauses give.
@@ -247,11 +305,11 @@ func (r *retrieval) raiseFavoured(keep func(doc int) bool) {
 	if len(r.found) == 0 {
 		return
 	}
-	apart := r.long()
+	share := clauseGain + (longClauseGain-clauseGain)*r.long()
 	if r.requests() > 1 {
-		apart = 1
+		share = max(share, severalGain)
 	}
-	gain := r.found[0].Score * (clauseGain + (longClauseGain-clauseGain)*apart)
+	gain := r.found[0].Score * share
 	for _, slot := range r.favoured {
 		r.scores[slot] += uint32(math.Round(gain * float64(r.favour[slot])))
 	}

@@ -19,13 +19,32 @@ type plainMessage struct {
 	telling float64
 	leads   map[int]bool
 	long    float64
-	apart   float64 // long, or 1 with several requests
+	gain    float64
 	several bool
+	wanted  map[verbClass]bool
+}
+
+// verbGain returns what a document gains that does this.
+func (m *plainMessage) verbGain(does verbClass) float64 {
+	switch onlyReads := len(m.wanted) == 1 && m.wanted[reads]; {
+	case len(m.wanted) == 0:
+		return 0
+	case m.wanted[does]:
+		return 0.23
+	case does == noVerb, does == changes && !onlyReads, does != reads && m.wanted[changes]:
+		return 0.2
+	case onlyReads:
+		return 0
+	}
+	return 0.1
 }
 
 type plainClause struct {
 	members []int // numbers of terms, ascending
 	passed  bool
+	asks    bool
+	hollow  bool
+	verb    verbClass
 	weight  float64
 }
 
@@ -128,20 +147,40 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 			}
 		}
 		for _, n := range c.members {
-			if !m.terms[n].faint {
+			if q := m.terms[n]; !q.faint {
 				m.leads[n] = true
+				if c.verb = p.lexicon.verbs[q.text]; c.verb == noVerb && q.ways[q.exact] > 0 {
+					c.verb = p.lexicon.verbs[q.exact]
+				}
 				break
 			}
 		}
+		c.hollow = !slices.ContainsFunc(c.members, func(n int) bool { return !m.terms[n].fits })
+		if wantsToKnow([]byte(text)) {
+			c.verb = reads
+		}
 		m.clauses, texts = append(m.clauses, c), append(texts, text)
 	}
+	m.wanted = map[verbClass]bool{}
+	want := func(c plainClause) {
+		if c.verb != noVerb {
+			m.wanted[c.verb] = true
+		}
+	}
 	if len(m.clauses) < 2 || p.ranker != RankerDefault {
+		if len(m.clauses) == 1 {
+			want(m.clauses[0])
+		}
 		m.clauses = nil
 		return m, over
 	}
+	end := len(m.clauses) - 1
+	for end > 0 && m.clauses[end].hollow {
+		end--
+	}
 	asking := 0
 	for i := range m.clauses {
-		asks, last := p.lexicon.asks([]byte(texts[i])), i == len(m.clauses)-1
+		asks, last := !m.clauses[i].hollow && p.lexicon.asks([]byte(texts[i])), i == end
 		weight := 0.5
 		if asks {
 			asking++
@@ -149,19 +188,25 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 		} else if last {
 			weight = 0.9
 		}
+		m.clauses[i].asks = asks
 		m.clauses[i].weight = 1 - m.long*(1-weight)
 		for _, n := range m.clauses[i].members {
 			m.terms[n].central = m.terms[n].central || asks || last
 		}
 	}
-	if m.apart, m.several = m.long, asking > 1; m.several {
-		m.apart = 1
+	if m.gain, m.several = 0.3+2*m.long, asking > 1; m.several {
+		m.gain = max(m.gain, 1.7)
 	}
 	for i, many := len(m.clauses)-65, 0; i >= 0; i-- {
-		if p.lexicon.asks([]byte(texts[i])) && many < 64 {
+		if m.clauses[i].asks && many < 64 {
 			many++
 		} else {
 			m.clauses[i].passed = true
+		}
+	}
+	for i, c := range m.clauses {
+		if !c.passed && (c.asks || i == end) {
+			want(c)
 		}
 	}
 	for i := range m.terms {
@@ -203,10 +248,20 @@ func (p *plainIndex) search(query string, n int, keep func(int) bool) []Match {
 	found := rank(all, nil)
 	if len(m.clauses) > 0 && len(found) > 0 {
 		favour := make([]uint64, len(p.docs))
+		most := 0.0
+		for _, q := range m.terms {
+			if len(q.ways) > 0 {
+				most = max(most, q.telling)
+			}
+		}
 		for _, c := range m.clauses {
-			mass := 0.0
+			mass, told, word := 0.0, 0.0, 0.0
 			for _, n := range c.members {
 				mass += m.terms[n].telling
+				if len(m.terms[n].ways) > 0 {
+					told += m.terms[n].telling
+					word = max(word, m.terms[n].telling)
+				}
 			}
 			if c.passed {
 				continue
@@ -216,15 +271,19 @@ func (p *plainIndex) search(query string, n int, keep func(int) bool) []Match {
 				if d.Score < 0.5*best[0].Score {
 					break
 				}
-				share := 65536 * c.weight * math.Sqrt(min(best[0].Score/mass, 1)) / best[0].Score
+				share := 65536 * c.weight * max(min(told/(2.5*most), 1), math.Pow(word/most, 3)) * math.Sqrt(min(best[0].Score/mass, 1)) / best[0].Score
 				if m.several {
 					d.Score /= 1 + 0.2*float64(i)
 				}
-				favour[d.Doc] = max(favour[d.Doc], uint64(math.Round(share*d.Score)))
+				before, gain := favour[d.Doc], uint64(math.Round(share*d.Score))
+				favour[d.Doc] = max(before, gain)
+				if m.several && c.asks {
+					favour[d.Doc] = min(favour[d.Doc]+uint64(math.Round(0.5*float64(min(before, gain)))), 2*65536)
+				}
 			}
 		}
 		for i := range favour {
-			favour[i] = uint64(math.Round(found[0].Score * (0.3 + 2*m.apart) * float64(favour[i])))
+			favour[i] = uint64(math.Round(found[0].Score * m.gain * float64(favour[i])))
 		}
 		found = rank(all, favour)
 	}
@@ -339,6 +398,39 @@ func TestSeveralRequests(t *testing.T) {
 		names = append(names, x.Document(m.Doc).Name)
 	}
 	assert.Subset(t, names, []string{"merge_branch", "send_email", "find_trains"})
+}
+
+// A clause that says nothing of its own finds nothing of its own, and a document that
+// answers two requests comes before those that answer one.
+func TestRequestsOnOneTopic(t *testing.T) {
+	docs := chores()
+	for i := range 40 {
+		docs = append(docs, &Document{Server: "any", Name: "tool_" + string(rune('a'+i%26)), Description: "Is a tool, does a task and returns a result"})
+	}
+	docs = append(docs, &Document{Server: "any", Name: "return_result", Description: "Finds a tool for a task and returns its result"})
+	x := NewIndex(docs, nil)
+	first := func(query string) string { return x.Document(x.Search(query, 1, nil)[0].Doc).Name }
+	assert.Equal(t, "send_email", first("Tell the recipient that I am late. Find the tool for this task and return the result."))
+	assert.Equal(t, "find_trains", first("Find trips for a budget. Show trips with a photo. Plan a trip."))
+}
+
+// Long or short, a message asks for what it says before a sentence that says nothing.
+func TestHollowClause(t *testing.T) {
+	docs := chores()
+	for i := range 10 {
+		docs = append(docs, &Document{Server: "any", Name: "tool_" + string(rune('a'+i)), Description: "Is a tool and returns a result"})
+	}
+	x := NewIndex(docs, nil)
+	for _, query := range []string{"The branch is to be merged. Find the tool and return the result.", story + "Merge the branch. Find a tool. Return results.", "Find it. Merge the branch."} {
+		assert.Equal(t, "merge_branch", x.Document(x.Search(query, 1, nil)[0].Doc).Name, query)
+	}
+	// One that is nothing else is searched all the same.
+	assert.NotEmpty(t, x.Search("Find the tool. Return the result.", 20, nil))
+	r := &retrieval{x: x}
+	r.parse("Find the tool. Merge the branch. Get it?")
+	assert.Equal(t, []bool{true, false, true}, []bool{r.clauses[0].hollow, r.clauses[1].hollow, r.clauses[2].hollow})
+	assert.Equal(t, 1, r.last())
+	assert.Equal(t, 1, r.requests())
 }
 
 // A document gains by the clause that it answers, and Explain says so.

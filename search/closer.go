@@ -50,8 +50,10 @@ func (r *retrieval) lookCloser(dst []Match, n int, keep func(doc int) bool) []Ma
 	best := c.found[:min(closerDocs, len(c.found))]
 	r.mark()
 	r.addFeedback(best)
-	r.addNames(best)
+	top := bestScore(best)
+	r.addNames(best, top)
 	r.unmark()
+	r.addVerbs(best, top)
 	for i := range best {
 		insertLast(best[:i+1]) // they are almost in order
 	}
@@ -74,16 +76,23 @@ func (r *retrieval) mark() {
 	}
 }
 
-// markLead marks the ways of the first term of a clause that is not faint.
+// markLead marks the ways of the term that leads a clause.
 func (r *retrieval) markLead(c clause) {
-	for _, m := range r.members[c.begin:c.end] {
-		if t := r.terms[m]; t.weight > faintWeight {
-			for i := t.begin; i < t.end; i++ {
-				r.ways[i].lead = true
-			}
-			return
+	if t := r.lead(c); t != nil {
+		for i := t.begin; i < t.end; i++ {
+			r.ways[i].lead = true
 		}
 	}
+}
+
+// lead returns the first term of a clause that is not faint, or nil.
+func (r *retrieval) lead(c clause) *queryTerm {
+	for _, m := range r.members[c.begin:c.end] {
+		if t := &r.terms[m]; t.weight > faintWeight {
+			return t
+		}
+	}
+	return nil
 }
 
 func (r *retrieval) unmark() {
@@ -154,12 +163,30 @@ func (x *Index) moreCommon(a, b commonTerm) bool {
 	return a.value > b.value || a.value == b.value && bytes.Compare(x.vocabulary.text(a.term), x.vocabulary.text(b.term)) < 0
 }
 
-// addNames adds the name bonus to the scores of best.
-func (r *retrieval) addNames(best []Match) {
-	top := 0.0
-	for _, m := range best {
+// bestScore returns the greatest score.
+func bestScore(list []Match) (top float64) {
+	for _, m := range list {
 		top = max(top, m.Score)
 	}
+	return top
+}
+
+// addVerbs adds what the verbs give to the scores of best, of which top is the greatest
+// before the bonus for names.
+func (r *retrieval) addVerbs(best []Match, top float64) {
+	wanted := r.wanted()
+	if wanted == 0 {
+		return
+	}
+	x, c := r.x, &r.closer
+	for i := range best {
+		c.content.open(x, x.slots[best[i].Doc])
+		best[i].Score += wanted.gain(c.content.does) * top
+	}
+}
+
+// addNames adds the name bonus to the scores of best, of which top is the greatest.
+func (r *retrieval) addNames(best []Match, top float64) {
 	for i := range best {
 		share, lead := r.nameShare(best[i].Doc)
 		best[i].Score += (nameWeight*share + leadWeight*lead) * top

@@ -8,6 +8,7 @@ import "math"
 // is
 //
 //	the term that begins its name, or strange: two words
+//	what it does: see does
 //	for each group:
 //	  2 × its signature, and 1 more if it is of the name's words: two words
 //	  the number of its terms
@@ -17,6 +18,7 @@ import "math"
 // Where one of these does not fit, another group with the same signature begins.
 type contentReader struct {
 	begins uint32 // the term that begins the name, or strange
+	does   verbClass
 	rest   []uint16
 
 	// The group that next read.
@@ -28,7 +30,7 @@ type contentReader struct {
 // open begins to read the document in slot.
 func (c *contentReader) open(x *Index, slot uint32) {
 	c.rest = x.contents[x.first[slot]:x.first[slot+1]]
-	c.begins, c.rest = twoWords(c.rest), c.rest[2:]
+	c.begins, c.does, c.rest = twoWords(c.rest), verbClass(c.rest[2]), c.rest[3:]
 }
 
 // next reads the next group, if there is one.
@@ -67,8 +69,8 @@ func contentKey(term, signature uint32, named bool) uint64 {
 }
 
 // appendContent appends the content with these sorted keys.
-func appendContent(dst []uint16, begins uint32, keys []uint64) []uint16 {
-	dst = appendTwoWords(dst, begins)
+func appendContent(dst []uint16, begins uint32, does verbClass, keys []uint64) []uint16 {
+	dst = append(appendTwoWords(dst, begins), uint16(does))
 	for len(keys) > 0 {
 		n := 1
 		for n < len(keys) && n < math.MaxUint16 && keys[n]-keys[n-1] <= math.MaxUint16 {

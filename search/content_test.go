@@ -19,6 +19,7 @@ func TestContent(t *testing.T) {
 	x := &Index{first: []uint32{0}}
 	type document struct {
 		begins uint32
+		does   verbClass
 		keys   []uint64
 	}
 	var docs []document
@@ -44,8 +45,9 @@ func TestContent(t *testing.T) {
 				d.begins = term
 			}
 		}
+		d.does = verbClass(rng.IntN(int(verbClasses)))
 		slices.Sort(d.keys)
-		x.contents = appendContent(x.contents, d.begins, d.keys)
+		x.contents = appendContent(x.contents, d.begins, d.does, d.keys)
 		x.first = append(x.first, uint32(len(x.contents)))
 		docs = append(docs, d)
 	}
@@ -53,6 +55,7 @@ func TestContent(t *testing.T) {
 	for slot, d := range docs {
 		c.open(x, uint32(slot))
 		require.Equal(t, d.begins, c.begins)
+		require.Equal(t, d.does, c.does)
 		var keys []uint64
 		for named := true; c.next(); named = c.named {
 			assert.True(t, named || !c.named, "a group in the name stands behind another")

@@ -9,8 +9,9 @@ import (
 // A wordList holds the terms of one document, by field, before the dictionary
 // numbers them.
 type wordList struct {
-	words []fieldWord
-	bytes []byte // the text of all words
+	words    []fieldWord
+	bytes    []byte // the text of all words
+	readOnly bool   // see Document
 
 	analyzer analyzer
 	text     []byte
@@ -24,10 +25,11 @@ type fieldWord struct {
 
 // read sets l to the terms of d. A nil document has no terms.
 func (l *wordList) read(d *Document) {
-	l.words, l.bytes = l.words[:0], l.bytes[:0]
+	l.words, l.bytes, l.readOnly = l.words[:0], l.bytes[:0], false
 	if d == nil {
 		return
 	}
+	l.readOnly = d.ReadOnly
 	for field, text := range [...]string{inServer: d.Server, inName: d.Name, inTitle: d.Title, inDescription: d.Description, inHints: d.Hints, inInstructions: d.Instructions} {
 		l.text = append(l.text[:0], text...)
 		l.add(uint8(field), l.text)

@@ -25,10 +25,11 @@ type Explanation struct {
 type ScorePart struct {
 	// Field is the field that has Term: "server", "name", "title",
 	// "description", "parameters", "parameter texts", "nested parameters",
-	// "hints" or "instructions". An index whose documents are plain texts says "text". Three values
+	// "hints" or "instructions". An index whose documents are plain texts says "text". Four values
 	// name a bonus: "clause", for a document that is among the best for one
 	// sentence of the query, "feedback", for terms that the best documents share,
-	// and "whole name", for a document whose name is in the query.
+	// "whole name", for a document whose name is in the query, and "verb", for one
+	// that does what the query wants: see [Verbs].
 	Field string
 
 	Word  string  // the word of the query, written as in Explanation.Missing; "" for a bonus
@@ -110,8 +111,11 @@ func (x *Index) Explain(query string, doc int) Explanation {
 	r.mark()
 	r.addFeedback(best)
 	e.add(ScorePart{Field: "feedback", Score: best[i].Score - before})
-	r.addNames(best)
+	top := bestScore(best)
+	r.addNames(best, top)
 	e.add(ScorePart{Field: "whole name", Score: best[i].Score - e.Score})
+	r.addVerbs(best, top)
+	e.add(ScorePart{Field: "verb", Score: best[i].Score - e.Score})
 	return e
 }
 

@@ -196,6 +196,7 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 	g.forget() // the previous document
 	var lengths [fields]uint16
 	first := uint32(strange) // term of the name
+	verb := noVerb
 	for _, w := range words.words {
 		for _, term := range g.read(words.bytes[w.start:w.end]) {
 			if !g.count(w.field, &lengths, term) || w.field != inName {
@@ -203,6 +204,9 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 			}
 			if lengths[inName] == 1 {
 				first = term
+			}
+			if verb == noVerb && w.form != whole {
+				verb = g.lexicon.verbOf(term)
 			}
 			// An identifier that is also indexed whole has no more words for that.
 			t := &g.found[g.at[term]-1]
@@ -220,7 +224,7 @@ func (g *growth) add(x *Index, words *wordList) uint32 {
 		}
 		g.keys = append(g.keys, contentKey(t.term, g.number(&s), t.named))
 	}
-	return g.put(x, first)
+	return g.put(x, first, does(verb, words.readOnly))
 }
 
 // number returns the number of a signature and numbers a new one. In one
@@ -274,12 +278,12 @@ func (g *growth) read(text []byte) []uint32 {
 }
 
 // put appends the document with the terms in g.keys and returns its slot. begins
-// is the term that begins its name, or strange.
-func (g *growth) put(x *Index, begins uint32) uint32 {
+// is the term that begins its name, or strange, and does what it does.
+func (g *growth) put(x *Index, begins uint32, does verbClass) uint32 {
 	slices.Sort(g.keys)
 	slot := uint32(len(x.positions))
 	x.positions = append(x.positions, -1)
-	x.contents = appendContent(x.contents, begins, g.keys)
+	x.contents = appendContent(x.contents, begins, does, g.keys)
 	x.first = append(x.first, uint32(len(x.contents)))
 	x.heads.grow(g.terms.len())
 	g.tally(x, slot, 1)
@@ -353,7 +357,7 @@ func (g *growth) compact(x *Index) *Index {
 				}
 			}
 		}
-		y.slots = append(y.slots, g.put(y, begins))
+		y.slots = append(y.slots, g.put(y, begins, c.does))
 		y.positions[i] = int32(i)
 	}
 	return y

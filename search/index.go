@@ -19,6 +19,9 @@ type Document struct {
 
 	// Instructions are what its server says of all that it has. Their words weigh little.
 	Instructions string
+
+	// ReadOnly says that it changes nothing, whatever its name sounds like: see [Verbs].
+	ReadOnly bool
 }
 
 // A Ranker names a ranking method.

@@ -48,6 +48,9 @@ type Lexicon struct {
 	// begin so count more than others.
 	Requests []string
 
+	// Verbs say what documents do and what requests want.
+	Verbs Verbs
+
 	// Translations relate the words of From with each other, as Synonyms do,
 	// and From with To in both directions, as Hints do.
 	Translations []Hint
@@ -59,6 +62,20 @@ type Lexicon struct {
 	// the parts of compounds. In a script without spaces, words are found anywhere.
 	// Words whose meanings are all stop words are not searched for.
 	Foreign []Hint
+}
+
+// Verbs are verbs by what they do. A document does what the first of these verbs in its
+// name does, and a sentence of a query wants what the verb that begins it does. Questions
+// want to read. To [RankerDefault], a document that does what no request of the query
+// wants counts less, and least if it changes something where the query only wants to
+// read. A document or a query without such a verb contradicts nothing. Of several lists
+// with one verb, the first counts.
+type Verbs struct {
+	Read, Create, Update, Delete []string
+
+	// Change has verbs that change something otherwise, perhaps in one of the last three
+	// ways: they contradict only those of Read.
+	Change []string
 }
 
 // A Hint says that a query with any word of From also finds documents with any
@@ -91,6 +108,7 @@ func defaultLexicon() *Lexicon {
 //	[faint]         words, separated by spaces
 //	[generic]       words, separated by spaces
 //	[requests]      words, separated by spaces
+//	[verbs]         lines such as "read = get list", with read, create, update, delete or change
 //	[synonyms]      one group per line
 //	[abbreviations] lines such as "pr = pull request"
 //	[hints]         lines such as "xlsx csv > spreadsheet table"
@@ -110,7 +128,7 @@ func ParseLexicon(words string) (*Lexicon, error) {
 		switch {
 		case line[0] == '[':
 			section = line
-			if !slices.Contains([]string{"[stop]", "[faint]", "[generic]", "[requests]", "[synonyms]", "[abbreviations]", "[hints]", "[translations]", "[foreign]"}, section) {
+			if !slices.Contains([]string{"[stop]", "[faint]", "[generic]", "[requests]", "[verbs]", "[synonyms]", "[abbreviations]", "[hints]", "[translations]", "[foreign]"}, section) {
 				err = fmt.Errorf("unknown section %s", section)
 			}
 		case section == "[stop]":
@@ -121,6 +139,8 @@ func ParseLexicon(words string) (*Lexicon, error) {
 			l.Generic = append(l.Generic, strings.Fields(line)...)
 		case section == "[requests]":
 			l.Requests = append(l.Requests, strings.Fields(line)...)
+		case section == "[verbs]":
+			err = l.Verbs.parse(line)
 		case section == "[synonyms]":
 			l.Synonyms = append(l.Synonyms, strings.Fields(line))
 		case section == "[abbreviations]":
@@ -173,6 +193,8 @@ type compiledLexicon struct {
 	class   []class       // by term
 	others  [][]expansion // by term; ascending terms
 	stands  [][]uint32    // by term: what an abbreviation stands for, or nil
+
+	verbs []verbClass // by term
 
 	requests map[string]bool
 
@@ -239,6 +261,13 @@ func compile(l *Lexicon) *compiledLexicon {
 	classify(l.Generic, generic)
 	classify(l.Faint, faint)
 	classify(l.Stop, stop)
+	for class, words := range l.Verbs.lists() {
+		for _, n := range c.add(words) {
+			if c.verbs[n] == noVerb {
+				c.verbs[n] = verbClass(class)
+			}
+		}
+	}
 	for _, group := range l.Synonyms {
 		relate(group, group, synonymWeight)
 	}
@@ -275,6 +304,7 @@ func (c *compiledLexicon) number(word string) (n uint32, ok bool) {
 		c.class = append(c.class, content)
 		c.others = append(c.others, nil)
 		c.stands = append(c.stands, nil)
+		c.verbs = append(c.verbs, noVerb)
 	}
 	return n, true
 }

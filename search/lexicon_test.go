@@ -28,6 +28,10 @@ movie  film
 of
 [translations]
 天气 气象=weather
+[verbs]
+read = get list
+change=move
+read = show
 `)
 	require.NoError(t, err)
 	assert.Equal(t, &Lexicon{
@@ -36,6 +40,7 @@ of
 		Synonyms:     [][]string{{"mail", "email"}, {"movie", "film"}},
 		Hints:        []Hint{{[]string{"xlsx", "csv"}, []string{"table"}}},
 		Translations: []Hint{{[]string{"天气", "气象"}, []string{"weather"}}},
+		Verbs:        Verbs{Read: []string{"get", "list", "show"}, Change: []string{"move"}},
 	}, l)
 
 	l, err = ParseLexicon("\r\n# nothing\r\n")
@@ -59,6 +64,8 @@ func TestParseLexiconErrors(t *testing.T) {
 		{"hint to nothing", "[hints]\nxlsx >", `search: lexicon, line 2: "xlsx >" must have words, one ">" and words`},
 		{"hint with the other sign", "[hints]\nxlsx = table", `search: lexicon, line 2: "xlsx = table" must have words, one ">" and words`},
 		{"translation without a sign", "[translations]\n天气", `search: lexicon, line 2: "天气" must have words, one "=" and words`},
+		{"verbs without a sign", "[verbs]\nread get", `search: lexicon, line 2: "read get" must be read, create, update, delete or change, then "=" and words`},
+		{"verbs of no class", "[verbs]\nrun = start", `search: lexicon, line 2: "run = start" must be read, create, update, delete or change, then "=" and words`},
 		{"translation with two", "[translations]\n天气 = a = b", `search: lexicon, line 2: "天气 = a = b" must have words, one "=" and words`},
 	}
 	for _, test := range tests {
@@ -135,6 +142,12 @@ func TestDefaultLexicon(t *testing.T) {
 		}
 	}
 	look(l.Generic, true)
+	var verbs []string
+	for _, class := range l.Verbs.lists() {
+		verbs = append(verbs, class...)
+	}
+	look(verbs, true)
+	assert.LessOrEqual(t, len(verbs), 80)
 	for _, group := range l.Synonyms {
 		look(group, true)
 	}

@@ -130,7 +130,9 @@ func (r *retrieval) addClause(text []byte) {
 		}
 	}
 	if c.end = len(r.members); c.end > c.begin {
-		c.asks = r.x.growth.lexicon.asks(text)
+		c.hollow = r.hollow(c)
+		c.asks = !c.hollow && r.x.growth.lexicon.asks(text)
+		c.wantsToKnow = wantsToKnow(text)
 		r.dropNamed(c)
 		r.clauses = append(r.clauses, c)
 	}

@@ -35,7 +35,8 @@ type plainDocument struct {
 	counts  map[string]*[fields]int // by term: how often in which field
 	named   map[string]bool         // the words of the name
 	lengths [fields]int
-	first   string            // of the name
+	first   string // of the name
+	does    verbClass
 	worth   map[string]uint64 // by term, in units
 }
 
@@ -45,6 +46,7 @@ type plainLexicon struct {
 	asks   func(clause []byte) bool
 	others map[string]map[string]float64
 	stands map[string][]string // what an abbreviation stands for
+	verbs  map[string]verbClass
 
 	documents map[*Document]*plainDocument // read with it
 }
@@ -67,7 +69,7 @@ func plainTerms(text string) (terms []plainTerm) {
 }
 
 func newPlainLexicon(l *Lexicon) *plainLexicon {
-	p := &plainLexicon{map[string]class{}, compile(l).asks, map[string]map[string]float64{}, map[string][]string{}, map[*Document]*plainDocument{}}
+	p := &plainLexicon{map[string]class{}, compile(l).asks, map[string]map[string]float64{}, map[string][]string{}, map[string]verbClass{}, map[*Document]*plainDocument{}}
 	classify := func(words []string, class class) (terms []string) {
 		for _, w := range words {
 			all := plainTerms(w)
@@ -89,6 +91,13 @@ func newPlainLexicon(l *Lexicon) *plainLexicon {
 			classify([]string{w}, content)
 			if all := plainTerms(w); len(all) > 0 && p.stands[all[len(all)-1].text] == nil && to != nil {
 				p.stands[all[len(all)-1].text] = to
+			}
+		}
+	}
+	for i, words := range [][]string{l.Verbs.Read, l.Verbs.Create, l.Verbs.Update, l.Verbs.Delete, l.Verbs.Change} {
+		for _, term := range classify(words, content) {
+			if p.verbs[term] == noVerb {
+				p.verbs[term] = []verbClass{reads, creates, updates, deletes, changes}[i]
 			}
 		}
 	}
@@ -183,9 +192,10 @@ func (l *plainLexicon) stand(term string) []string {
 // read counts the terms of d, unless it did before.
 func (l *plainLexicon) read(d *Document) *plainDocument {
 	if before, ok := l.documents[d]; ok {
-		return &plainDocument{counts: before.counts, named: before.named, lengths: before.lengths, first: before.first, worth: map[string]uint64{}}
+		return &plainDocument{counts: before.counts, named: before.named, lengths: before.lengths, first: before.first, does: before.does, worth: map[string]uint64{}}
 	}
 	p := &plainDocument{counts: map[string]*[fields]int{}, named: map[string]bool{}, worth: map[string]uint64{}}
+	verb := noVerb
 	count := func(field int, text string) {
 		for _, t := range plainTerms(text) {
 			for _, term := range l.stand(t.text) {
@@ -197,6 +207,9 @@ func (l *plainLexicon) read(d *Document) *plainDocument {
 				}
 				if field == inName && (t.form != whole || term == p.first) {
 					p.named[term] = true
+				}
+				if field == inName && t.form != whole && verb == noVerb {
+					verb = l.verbs[term]
 				}
 				if p.counts[term] == nil {
 					p.counts[term] = new([fields]int)
@@ -222,6 +235,11 @@ func (l *plainLexicon) read(d *Document) *plainDocument {
 		return field
 	}
 	schema.Walk(d.InputSchema, func(level int, name []byte) { count(at(level, inParameters), string(name)) }, func(level int, text []byte) { count(at(level, inTexts), string(text)) })
+	if p.does = verb; d.ReadOnly && verb == noVerb {
+		p.does = reads
+	} else if d.ReadOnly && verb != reads {
+		p.does = noVerb
+	}
 	l.documents[d] = p
 	return p
 }
@@ -266,10 +284,12 @@ func (p *plainIndex) idfOf(n int) float64 {
 type plainQuery struct {
 	ways   map[string]float64 // factor by term of the index
 	weight map[string]uint64  // by term of the index, in units
-	exact  string             // the term itself, or what it was corrected to
+	text   string             // the term itself
+	exact  string             // the same, or what it was corrected to
 
 	telling float64 // weight × idf
 	faint   bool
+	fits    bool // nearly any document
 	central bool
 }
 
@@ -289,7 +309,7 @@ func (p *plainIndex) term(t plainTerm, weight float64) (q plainQuery, ok bool) {
 	if known {
 		limit = p.idf(t.text)
 	}
-	q = plainQuery{ways: map[string]float64{}, weight: map[string]uint64{}, exact: t.text}
+	q = plainQuery{ways: map[string]float64{}, weight: map[string]uint64{}, text: t.text, exact: t.text}
 	way := func(term string, factor float64) {
 		if p.df[term] > 0 {
 			q.ways[term] = max(q.ways[term], factor)
@@ -342,7 +362,7 @@ func (p *plainIndex) term(t plainTerm, weight float64) (q plainQuery, ok bool) {
 		q.weight[term] = uint64(math.Round(65536 * w * factor * min(p.idf(term), limit)))
 	}
 	q.telling = weight * min(limit, p.idfOf(1))
-	q.faint = weight <= faintWeight
+	q.faint, q.fits = weight <= faintWeight, weight <= genericWeight
 	return q, true
 }
 
@@ -490,6 +510,7 @@ func (p *plainIndex) lookCloser(found []Match, message *plainMessage) {
 		if name > 0 {
 			best[i].Score += (nameWeight*(float64(matched)/float64(name)) + leadWeight*lead) * top
 		}
+		best[i].Score += message.verbGain(p.docs[m.Doc].does) * top
 	}
 	slices.SortFunc(best, func(a, b Match) int { return cmp.Or(cmp.Compare(b.Score, a.Score), a.Doc-b.Doc) })
 }
@@ -594,7 +615,7 @@ func (w *plainWorld) text(n int) string {
 }
 
 func (w *plainWorld) document() *Document {
-	d := &Document{Server: w.text(1), Name: w.text(3), Description: w.text(14)}
+	d := &Document{Server: w.text(1), Name: w.text(3), Description: w.text(14), ReadOnly: w.rng.IntN(5) == 0}
 	if w.rng.IntN(3) == 0 {
 		d.Title, d.Hints = w.text(3), w.text(2)
 		d.Instructions = w.text(20)
@@ -658,6 +679,7 @@ func (w *plainWorld) size() int {
 func (w *plainWorld) lexicon() *Lexicon {
 	some := func() []string { return strings.Fields(w.text(4) + w.words[0]) }
 	l := &Lexicon{Stop: []string{"the", "of"}, Faint: []string{"please", "data"}, Generic: []string{"get", "list", "file"}, Requests: []string{"create", "search"}}
+	l.Verbs = Verbs{Read: []string{"get", "list", "find"}, Create: []string{"create", w.words[0]}, Delete: []string{"delete"}}
 	if w.rng.IntN(3) == 0 {
 		l.Stop, l.Generic = some(), append(some(), "get")
 	}

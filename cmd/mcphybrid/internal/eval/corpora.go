@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,7 +37,7 @@ type meanFigures struct {
 	Recall5 float64 `json:"recall@5"`
 }
 
-// runCorpora measures all corpora of a folder.
+// runCorpora measures all corpora of a folder but those of which no queries can be joined.
 func (s *settings) runCorpora(stdout io.Writer, show *progress) error {
 	r := savedRun{Ranker: s.ranker}
 	files, _ := filepath.Glob(filepath.Join(s.corpora, "*", "queries.jsonl"))
@@ -46,11 +47,17 @@ func (s *settings) runCorpora(stdout io.Writer, show *progress) error {
 	for _, file := range files {
 		dir := filepath.Dir(file)
 		m, err := s.measure(filepath.Join(dir, "tools.jsonl"), file, show)
+		if errors.Is(err, errNoneJoined) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		m.Close()
 		r.add(newCorpusRun(filepath.Base(dir), m))
+	}
+	if len(r.Corpora) == 0 {
+		return fmt.Errorf("%s: %w", s.corpora, errNoneJoined)
 	}
 	data, err := json.Marshal(r)
 	if err == nil && s.save != "" {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -20,6 +21,8 @@ type tool struct {
 	Title       string          `json:"title"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"input_schema"`
+
+	Annotations mcp.ToolAnnotation `json:"annotations"`
 }
 
 type query struct {
@@ -96,13 +99,14 @@ func readTools(path string, check func(t *tool, line int) (id string, err error)
 			Tools  []struct {
 				Name, Title, Description string
 				InputSchema              json.RawMessage
+				Annotations              mcp.ToolAnnotation
 			}
 		}
 		if err := json.Unmarshal(data, &answer); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		for i, in := range answer.Tools {
-			t := tool{answer.Server + "/" + in.Name, answer.Server, in.Name, in.Title, in.Description, in.InputSchema}
+			t := tool{answer.Server + "/" + in.Name, answer.Server, in.Name, in.Title, in.Description, in.InputSchema, in.Annotations}
 			if _, err := check(&t, i+1); err != nil {
 				return nil, fmt.Errorf("%s: tool %d: %w", file, i+1, err)
 			}

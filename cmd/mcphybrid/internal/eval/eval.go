@@ -15,7 +15,9 @@
 // runs, for example of two versions of this library: see [compare].
 //
 // -slips misspells one long word in three of each query. -context N puts N paragraphs
-// of other text before it.
+// of other text before it. -sentences writes queries in several sentences, as models do:
+// "framed" puts a sentence on each side that says nothing, and "joined" joins two requests
+// with the same relevant tools, and leaves out queries that have no such other.
 //
 // The ranker "hybrid" combines the default ranker with an embedding model: -ollama URL
 // or -openai URL, -model M, -alpha A. -random N takes random vectors instead of a model's:
@@ -23,7 +25,7 @@
 //
 // Each line of a corpus is a JSON object; further members are ignored:
 //
-//	{"id": …, "server": …, "name": …, "description": …, "input_schema": {…}}
+//	{"id": …, "server": …, "name": …, "description": …, "input_schema": {…}, "annotations": {…}}
 //	{"id": …, "query": …, "relevant": [ids of tools]}
 //
 // Instead of a file, -tools may name a folder of answers to tools/list, each with the
@@ -98,8 +100,9 @@ type settings struct {
 	service service
 	alpha   float64
 
-	slips   bool
-	context int
+	slips     bool
+	context   int
+	sentences string
 
 	asJSON, compare bool
 	misses          int
@@ -115,8 +118,9 @@ var only = map[string][]form{
 	"config": {ofServers}, "dialect": {ofServers}, "tokens": {ofServers}, "least": {ofServers}, "hints": {ofServers}, "suggest": {ofServers},
 	"misses": {ofTools}, "save": {ofCorpora}, "queries": {ofServers, ofTools},
 	"ranker": {ofServers, ofTools, ofCorpora}, "slips": {ofServers, ofTools, ofCorpora}, "context": {ofServers, ofTools, ofCorpora},
-	"json":   {ofServers, ofTools, ofCorpora},
-	"ollama": {ofTools, ofCorpora}, "openai": {ofTools, ofCorpora}, "model": {ofTools, ofCorpora}, "random": {ofTools, ofCorpora}, "alpha": {ofTools, ofCorpora},
+	"sentences": {ofTools, ofCorpora},
+	"json":      {ofServers, ofTools, ofCorpora},
+	"ollama":    {ofTools, ofCorpora}, "openai": {ofTools, ofCorpora}, "model": {ofTools, ofCorpora}, "random": {ofTools, ofCorpora}, "alpha": {ofTools, ofCorpora},
 }
 
 func (s *settings) parse(args []string, errs io.Writer) (rest []string, err error) {
@@ -134,6 +138,7 @@ func (s *settings) parse(args []string, errs io.Writer) (rest []string, err erro
 	flags.IntVar(&s.misses, "misses", 0, "with -tools: show the first `N` queries with recall@5 below 1")
 	flags.BoolVar(&s.slips, "slips", false, "misspell one long word in three of each query")
 	flags.IntVar(&s.context, "context", 0, "put `N` paragraphs of other text before each query")
+	flags.StringVar(&s.sentences, "sentences", "", "write queries in several sentences: `framed` or joined")
 	flags.StringVar(&s.save, "save", "", "with -corpora: save the run to a `file`, for -compare")
 	flags.BoolVar(&s.compare, "compare", false, "compare saved runs with the first: -compare BASE.json OTHER.json...")
 	flags.StringVar(&s.service.ollama, "ollama", "", "with -ranker hybrid: the `URL` of Ollama, such as http://localhost:11434")
@@ -175,6 +180,8 @@ func (s *settings) parse(args []string, errs io.Writer) (rest []string, err erro
 		return nil, fmt.Errorf("-context is %d, must be 0 to %d", s.context, len(paragraphs))
 	case !(s.least >= 0 && s.least <= 1): // NaN is neither
 		return nil, fmt.Errorf("-least is %v, must be 0 to 1", s.least)
+	case !slices.Contains([]string{"", framed, joined}, s.sentences):
+		return nil, fmt.Errorf("-sentences is %q, must be %q or %q", s.sentences, framed, joined)
 	}
 	return rest, nil
 }
@@ -230,6 +237,9 @@ func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*meas
 	tools, queries, err := readCorpus(toolsFile, queriesFile)
 	if err != nil {
 		return nil, err
+	}
+	if queries = inSentences(queries, s.sentences); len(queries) == 0 {
+		return nil, fmt.Errorf("%s: %w", queriesFile, errNoneJoined)
 	}
 	s.alter(queries)
 	begun := time.Now()
@@ -287,7 +297,7 @@ func newSubject(tools []tool, opts mcphybrid.Options) (*subject, error) {
 			servers = append(servers, t.Server)
 		}
 		definition := mcp.NewToolWithRawSchema(t.Name, t.Description, t.InputSchema)
-		definition.Title = t.Title
+		definition.Title, definition.Annotations = t.Title, t.Annotations
 		of[t.Server] = append(of[t.Server], mcpserver.ServerTool{Tool: definition})
 		s.ids[[2]string{t.Server, t.Name}] = t.ID
 	}
