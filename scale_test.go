@@ -38,17 +38,42 @@ func TestSectionsAreWrittenOnce(t *testing.T) {
 	assert.NoError(t, check(m, s))
 }
 
-// A session that begins anew with active tools has a list of its own, whose servers are
-// summarized once.
+// A session that begins anew with active tools begins as others do, so its servers are
+// summarized once, and its state refers to what it begins with.
 func TestServersAreSummarizedOnce(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_s9__tool_003"})
 	s.Compact()
 	before := s.PromptSections(PromptFull)
-	require.Nil(t, s.prefix)
+	require.Same(t, s.view().promptPrefix(), s.prefix)
 	assert.Less(t, testing.AllocsPerRun(10, func() { s.PromptSections(PromptFull) }), 25.0)
 	assert.Equal(t, before, s.PromptSections(PromptFull))
+}
+
+// What a session is shown that begins with active tools is what it would be shown if it
+// shared nothing.
+func TestBeginningWithActiveToolsIsTheSame(t *testing.T) {
+	t.Parallel()
+	summarize := []Rule{{Name: "some", Patterns: []string{"s3/*", "s9/*"}, Action: RuleSummarize}}
+	for name, o := range map[string]*Options{
+		"plain": {}, "lines": {Prompt: PromptOptions{ListInline: true}}, "summaries": {Rules: summarize}, "short": {Rules: summarize, Prompt: PromptOptions{MaxListingTokens: 300}},
+		"skills": {Skills: someSkills(3)}, "many skills": {Skills: someSkills(200)}, "full": {List: ListOptions{Max: 41}},
+	} {
+		o.Servers = thousandTools()
+		m, _ := newTestManager(t, o)
+		for d := range disclosures {
+			for _, client := range []bool{false, true} {
+				s := m.NewSession(&SessionOptions{Disclosure: d, Client: client})
+				s.ActivateTools([]string{"mcp_s9__tool_003", "mcp_s5__tool_009", "mcp_s3__tool_001"})
+				v := s.view()
+				require.NotEmpty(t, v.active)
+				want := v.appendNew(nil)
+				assert.Equal(t, want, s.show(), "%s, %s, client %t", name, d, client)
+				assert.Equal(t, s.sections(want, true, true), s.PromptSections(PromptFull))
+			}
+		}
+	}
 }
 
 // Of sessions that were shown the same, the first finds out which servers are new, and the
@@ -83,7 +108,7 @@ func TestSessionsShareTheServersThatTheyWereTold(t *testing.T) {
 	for _, s := range sessions {
 		s.Compact()
 		s.Tools()
-		require.Nil(t, s.prefix, "it has active tools")
+		require.NotEmpty(t, s.view().active)
 		require.Same(t, m.def.view().searchableServers(), lastServers(s.shown))
 	}
 	restored, _, err := m.RestoreSession(sessions[0].Save(), nil)
