@@ -16,6 +16,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -35,6 +36,7 @@ type definition struct {
 	Trusted      trust.Definition // what must not change unnoticed
 
 	canonical atomic.Pointer[string] // see Canonical
+	scanned   atomic.Pointer[marked] // see marks
 
 	registered string    // the registered name
 	wanted     string    // the registered name without other servers, if it differs
@@ -74,6 +76,43 @@ func (d *definition) ReadOnly() bool { return isTrue(d.Annotations.ReadOnlyHint)
 func (d *definition) Repeatable() bool { return isTrue(d.Annotations.IdempotentHint) || d.ReadOnly() }
 
 func isTrue(hint *bool) bool { return hint != nil && *hint }
+
+// A marked definition is one with its marks, and the answers on which these depend.
+type marked struct {
+	list    []scan.Mark
+	asked   []string // words, each once, at most maxAskedWords
+	foreign []bool   // the answers
+}
+
+// maxAskedWords is how many words of a definition may look like names of tools for its marks to
+// be kept: what a server writes there must not multiply what we keep of it.
+const maxAskedWords = 64
+
+// marks returns [scan.Definition], which it keeps: it scans again only if foreign has
+// another answer than before. The caller owns the slice.
+func (d *definition) marks(foreign func(word string) bool) []scan.Mark {
+	if kept := d.scanned.Load(); kept != nil {
+		same := true
+		for i, word := range kept.asked {
+			same = same && foreign(word) == kept.foreign[i]
+		}
+		if same {
+			return slices.Clone(kept.list)
+		}
+	}
+	now := new(marked)
+	now.list = scan.Definition(d.Raw, func(word string) bool {
+		is := foreign(word)
+		if len(now.asked) <= maxAskedWords && !slices.Contains(now.asked, word) {
+			now.asked, now.foreign = append(now.asked, strings.Clone(word)), append(now.foreign, is)
+		}
+		return is
+	})
+	if len(now.asked) <= maxAskedWords {
+		d.scanned.Store(now)
+	}
+	return slices.Clone(now.list)
+}
 
 // parseDefinition checks one element of a tools/list result. It fails only if the tool is
 // unusable: the definition is too large or not JSON, has no name, has an input schema

@@ -173,8 +173,10 @@ func (e listItem) isMeta() bool { return e.slot == asMeta || e.section == callab
 // holds mu.
 func (s *Session) shownLocked(v *view) []listItem {
 	switch {
-	case s.startsFresh(v):
+	case s.startsFresh(v) && len(v.active) == 0:
 		return v.promptPrefix().items
+	case s.startsFresh(v):
+		return v.appendNew(v.promptPrefix().items)
 	case s.shown != nil && s.shownAs == v.listVersion():
 		return s.shown
 	}
@@ -184,10 +186,10 @@ func (s *Session) shownLocked(v *view) []listItem {
 	return v.appendNew(s.shown)
 }
 
-// startsFresh reports whether the session still shows the first list, which sessions share.
-// The caller holds mu.
+// startsFresh reports whether the session shows nothing yet, or still the first list, which
+// sessions share. Its own active tools follow that. The caller holds mu.
 func (s *Session) startsFresh(v *view) bool {
-	return s.shown == nil && len(v.active) == 0 && !v.paged && !v.linked && !s.full && !v.begun
+	return s.shown == nil && v.overflow == nil && !v.paged && !v.linked && !s.full && !v.begun
 }
 
 // withdraw removes the tools that are held back from the list: hiding an untrusted tool
@@ -256,7 +258,9 @@ func (v *view) promptPrefix() *promptPrefix {
 	if made, ok := o.all.Load(key); ok {
 		return made.(*promptPrefix)
 	}
-	first := &promptPrefix{items: slices.Clip(v.appendNew(nil))}
+	without := *v
+	without.active = nil
+	first := &promptPrefix{items: slices.Clip(without.appendNew(nil))}
 	if o.made.Add(1) > maxPromptPrefixes { // any one makes room
 		o.all.Range(func(other, _ any) bool { o.all.Delete(other); return false })
 	}

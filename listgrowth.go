@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -15,7 +16,6 @@ func (v *view) appendNew(list []listItem) []listItem {
 	versions := make(map[string]int)
 	summaries := make(map[string]bool)
 	var metas metaSet
-	servers := make(map[string]bool)
 	for _, e := range list {
 		switch {
 		case e.slot == asRemoved:
@@ -27,11 +27,6 @@ func (v *view) appendNew(list []listItem) []listItem {
 			metas[e.meta] = true
 		case e.section == summaryLines && e.tool != nil:
 			summaries[e.tool.name] = true
-		}
-		if e.section == searchText {
-			for _, o := range e.mentions.servers {
-				servers[o.Server] = true
-			}
 		}
 	}
 	var fresh []listItem
@@ -72,12 +67,12 @@ func (v *view) appendNew(list []listItem) []listItem {
 		case v.fixed:
 			e.slot, e.section = notListed, callableText
 		case kind == metaSearch:
-			e.section, e.mentions = searchText, v.searchableServers(servers)
+			e.section, e.mentions = searchText, cmp.Or(v.moreServers(list), new(mentions))
 		}
 		fresh = append(fresh, e)
 	}
 	if searching {
-		if o := v.searchableServers(servers); len(o.servers) > 0 {
+		if o := v.moreServers(list); o != nil {
 			fresh = append(fresh, listItem{section: searchText, mentions: o})
 		}
 	}

@@ -240,7 +240,7 @@ func (t metaTool) Annotations() mcp.ToolAnnotation {
 // findable says what the search tool finds, as the model was told first.
 func (s *Session) findable() string {
 	s.mu.Lock()
-	offer := s.viewLocked().searchableServers(nil)
+	offer := s.viewLocked().searchableServers()
 	if i := slices.IndexFunc(s.shown, func(e listItem) bool { return e.slot == asMeta && e.meta == metaSearch }); i >= 0 {
 		offer = s.shown[i].mentions
 	}

@@ -104,6 +104,7 @@ type partition struct {
 	indexer *indexer // for the tools that no catalog has indexed
 
 	promptPrefixes [disclosures]promptPrefixes
+	serverMentions serverMentions
 	figures        struct { // see tenant.figuresOf
 		once sync.Once
 		Stats

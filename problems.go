@@ -68,28 +68,36 @@ func (m *Manager) logIdlePatterns() {
 	}
 }
 
+// isForeign reports whether word is the registered or own name of tools of other servers, and of
+// no tool of this one.
+func isForeign(catalogs []*catalog, word, server string) (found bool) {
+	for _, c := range catalogs {
+		if t := c.tool(word); t != nil {
+			if found = true; t.def.Server == server {
+				return false
+			}
+		}
+		for _, i := range c.originals()[word] {
+			if found = true; c.tools[i].def.Server == server {
+				return false
+			}
+		}
+	}
+	return found
+}
+
 // Marks returns the suspicious text in the definitions of the catalog's tools, by
 // registered name, and nothing for a tool without any. What is suspicious in a server's
 // instructions stands under the server's name, if it has tools, and what is in the name and the
-// description of a server's skill under the name by which it is loaded. It reads all definitions:
-// [scan.Definition] says how long a byte takes. A mark is a reason for a person to look,
+// description of a server's skill under the name by which it is loaded. It reads each definition
+// once: [scan.Definition] says how long a byte takes. A mark is a reason for a person to look,
 // not a proof. The Manager does nothing about it.
 func (m *Manager) Marks() map[string][]scan.Mark {
 	marks := make(map[string][]scan.Mark)
 	c := m.cur.Load()
-	owners := make(map[string][]string) // servers by the registered and own names of their tools
-	for _, known := range m.catalogs() {
-		for _, t := range known.tools {
-			owners[t.name] = append(owners[t.name], t.def.Server)
-			owners[t.def.Own] = append(owners[t.def.Own], t.def.Server)
-		}
-	}
+	known := m.catalogs()
 	for _, t := range c.tools {
-		foreign := func(word string) bool {
-			servers := owners[word]
-			return len(servers) > 0 && !slices.Contains(servers, t.def.Server)
-		}
-		if found := scan.Definition(t.def.Raw, foreign); len(found) > 0 {
+		if found := t.def.marks(func(word string) bool { return isForeign(known, word, t.def.Server) }); len(found) > 0 {
 			marks[t.name] = found
 		}
 	}

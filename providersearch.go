@@ -76,7 +76,7 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 	s.noteLoaded(found) // first: naming them updates the list, and they are not to be added to it
 	s.nameKnown(found)
 	subjects := make(map[string]string)
-	for _, o := range v.searchableServers(nil).servers {
+	for _, o := range v.searchableServers().servers {
 		subjects[o.Server] = o.About
 	}
 	at := make(map[string]int) // where its namespace is in list

@@ -393,9 +393,25 @@ func (r *restorer) show(e listItem) {
 }
 
 // mentioned returns what of the servers that a saved item tells of the session may know: servers of
-// which it may use a tool, or the one that stands for those that it was told of.
+// which it may use a tool, or the one that stands for those that it was told of. If it is what
+// sessions like s are told first, they share it.
 func (r *restorer) mentioned(servers []saved.Server) *mentions {
-	kept := &mentions{servers: serverList{}}
+	kept := serverList{}
+	for _, o := range servers {
+		if r.permits(o.Tool) || r.permitsOneOf(o.Server) {
+			kept = append(kept, o)
+		}
+	}
+	if lastServers(r.list) == nil { // else others would share what this list alone mentions before
+		if all := r.v.searchableServers(); slices.EqualFunc(all.servers, kept, saved.Server.Same) {
+			return all
+		}
+	}
+	return &mentions{servers: kept}
+}
+
+// permitsOneOf reports whether the session may use a tool of that server that is here.
+func (r *restorer) permitsOneOf(server string) bool {
 	if r.permitted == nil {
 		r.permitted = make(map[string]bool)
 		for t := range r.v.each() {
@@ -404,10 +420,5 @@ func (r *restorer) mentioned(servers []saved.Server) *mentions {
 			}
 		}
 	}
-	for _, o := range servers {
-		if r.permitted[o.Server] || r.permits(o.Tool) {
-			kept.servers = append(kept.servers, o)
-		}
-	}
-	return kept
+	return r.permitted[server]
 }

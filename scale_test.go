@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -37,17 +38,123 @@ func TestSectionsAreWrittenOnce(t *testing.T) {
 	assert.NoError(t, check(m, s))
 }
 
-// A session that begins anew with active tools has a list of its own, whose servers are
-// summarized once.
+// A session that begins anew with active tools begins as others do, so its servers are
+// summarized once, and its state refers to what it begins with.
 func TestServersAreSummarizedOnce(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	s := m.NewSession(nil)
 	s.ActivateTools([]string{"mcp_s9__tool_003"})
 	s.Compact()
 	before := s.PromptSections(PromptFull)
-	require.Nil(t, s.prefix)
+	require.Same(t, s.view().promptPrefix(), s.prefix)
 	assert.Less(t, testing.AllocsPerRun(10, func() { s.PromptSections(PromptFull) }), 25.0)
 	assert.Equal(t, before, s.PromptSections(PromptFull))
+}
+
+// What a session is shown that begins with active tools is what it would be shown if it
+// shared nothing.
+func TestBeginningWithActiveToolsIsTheSame(t *testing.T) {
+	t.Parallel()
+	summarize := []Rule{{Name: "some", Patterns: []string{"s3/*", "s9/*"}, Action: RuleSummarize}}
+	for name, o := range map[string]*Options{
+		"plain": {}, "lines": {Prompt: PromptOptions{ListInline: true}}, "summaries": {Rules: summarize}, "short": {Rules: summarize, Prompt: PromptOptions{MaxListingTokens: 300}},
+		"skills": {Skills: someSkills(3)}, "many skills": {Skills: someSkills(200)}, "full": {List: ListOptions{Max: 41}},
+	} {
+		o.Servers = thousandTools()
+		m, _ := newTestManager(t, o)
+		for d := range disclosures {
+			for _, client := range []bool{false, true} {
+				s := m.NewSession(&SessionOptions{Disclosure: d, Client: client})
+				s.ActivateTools([]string{"mcp_s9__tool_003", "mcp_s5__tool_009", "mcp_s3__tool_001"})
+				v := s.view()
+				require.NotEmpty(t, v.active)
+				want := v.appendNew(nil)
+				assert.Equal(t, want, s.show(), "%s, %s, client %t", name, d, client)
+				assert.Equal(t, s.sections(want, true, true), s.PromptSections(PromptFull))
+			}
+		}
+	}
+}
+
+// Of sessions that were shown the same, the first finds out which servers are new, and the
+// others share that. So they do after Compact.
+func TestSessionsShareTheServersThatTheyWereTold(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	const n = 60
+	var sessions []*Session
+	for i := range n {
+		s := m.NewSession(nil)
+		s.Tools()
+		s.ActivateTools([]string{fmt.Sprintf("mcp_s9__tool_%03d", i%40)})
+		s.Tools()
+		sessions = append(sessions, s)
+	}
+	for round := range 3 {
+		server := fmt.Sprint("more", round)
+		require.NoError(t, m.AddTools(server, echoTool("one", "more")))
+		first := m.NewSession(nil) // makes the partition, and what was not told at first
+		first.Tools()
+		sessions[0].Tools()
+		next := 0
+		took := testing.AllocsPerRun(n-2, func() { next++; sessions[next].Tools() })
+		assert.Less(t, took, 60.0, "20 servers, 1,000 tools")
+		for _, s := range sessions {
+			news := lastServers(s.show())
+			require.Same(t, lastServers(sessions[0].shown), news)
+			require.Len(t, news.servers, 1)
+			require.Equal(t, server, news.servers[0].Server)
+		}
+	}
+	for _, s := range sessions {
+		s.Compact()
+		s.Tools()
+		require.NotEmpty(t, s.view().active)
+		require.Same(t, m.def.view().searchableServers(), lastServers(s.shown))
+	}
+	restored, _, err := m.RestoreSession(sessions[0].Save(), nil)
+	require.NoError(t, err)
+	assert.Same(t, m.def.view().searchableServers(), lastServers(restored.shown))
+	assert.NoError(t, check(m, sessions...))
+}
+
+// What sessions were told of servers has a limit for each partition, and those beyond it
+// take the place of others.
+func TestMoreServersHaveALimit(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	v := m.def.view()
+	for i := range maxMoreMentions + 10 {
+		told := &mentions{servers: v.searchableServers().servers[:i%3]}
+		more := v.moreServers([]listItem{{slot: asMeta, meta: metaSearch, section: searchText, mentions: told}})
+		require.Equal(t, v.searchableServers().servers[i%3:], more.servers)
+	}
+	assert.Len(t, v.serverMentions.more, maxMoreMentions)
+}
+
+// A state can be forged. What it lists before all servers that there are hides none of them from
+// other sessions.
+func TestAForgedListHidesNoServer(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
+	s := m.NewSession(nil)
+	s.ActivateTools([]string{"mcp_s9__tool_003"})
+	s.Compact()
+	s.Tools()
+	own := slices.Clone(s.shown)
+	i := slices.IndexFunc(own, func(e listItem) bool { return e.section == searchText })
+	require.GreaterOrEqual(t, i, 0)
+	before := &mentions{servers: serverList{{Server: "later", Tools: 1, Tool: rules.Subject{Name: "mcp_later__one", Server: "later", Own: "one"}}}}
+	s.mu.Lock()
+	s.setShown(slices.Insert(own, i, listItem{section: searchText, mentions: before}), nil)
+	s.mu.Unlock()
+	forged, _, err := m.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	honest := m.NewSession(nil)
+	honest.Tools()
+	require.NoError(t, m.AddTools("later", echoTool("one", "more")))
+	forged.Tools()
+	assert.Equal(t, 1, strings.Count(forged.SearchSection(), "later (1"))
+	assert.Contains(t, honest.SearchSection(), "later (1")
 }
 
 // What is kept of sessions with different rights has a limit, and those beyond it take

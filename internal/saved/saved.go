@@ -102,6 +102,13 @@ type Server struct {
 	Tool   rules.Subject `json:"tool"`            // one of them
 }
 
+// Same reports whether o says the same.
+func (s Server) Same(o Server) bool {
+	t, u := s.Tool, o.Tool
+	return s.Server == o.Server && s.Tools == o.Tools && s.About == o.About && s.Gist == o.Gist && s.Own == o.Own &&
+		t.Name == u.Name && t.Server == u.Server && t.Own == u.Own && t.Wanted == u.Wanted
+}
+
 // Skills are skills as a model was told of them.
 type Skills struct {
 	Listed list[Skill] `json:"listed,omitempty"`
