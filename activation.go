@@ -6,8 +6,8 @@ import "slices"
 // them the tools that they need: see [Options.Needs]. It returns the names of all
 // that are callable now, in this order, including those that were inline or
 // active before. It returns a name only after the session's [Registry], if there
-// is one, holds the tool. It skips unknown names and tools that the session may
-// not use.
+// is one, holds the tool. It skips unknown names, tools that the session may not
+// use, and those for which the list has no room: see [ListOptions].
 func (s *Session) ActivateTools(names []string) []string {
 	callable, _ := s.activate(s.view().withNeeded(names))
 	return namesOf(callable)
@@ -21,7 +21,7 @@ func (s *Session) ActivateToolIfDeferred(name string) bool {
 	return isNamed(callable, name)
 }
 
-// activate makes tools active. All do it but [Session.settle], which makes a tool active
+// activate makes tools active. All do it but [Session.refit], which makes a tool active
 // again that was unavailable. It has three phases: makeActive collects the tools, registers
 // them, and publishes them. It registers without any lock held, since a registry may have a lock of its own and call back. If a
 // tool leaves the catalog meanwhile, it does not stay registered, and a tool that

@@ -203,10 +203,11 @@ func (s *Session) shownNames(found []*BridgeTool) []string {
 	return namesOf(slices.DeleteFunc(slices.Clone(found), func(t *BridgeTool) bool { return !listed[t.name] }))
 }
 
-// mayFind returns a function that reports whether a search may find a tool: one that is missing
-// in the model's list. Deferred tools are. With ByBridge, so are inline tools that came
-// after the list was fixed. What a search of OpenAI's has loaded can be loaded again: the
-// host may have taken the answer out of the conversation.
+// mayFind returns a function that reports whether the model's search may find a tool: a deferred
+// one. With ByBridge, it also finds inline tools that came after the model was sent its list. What a
+// search of OpenAI's has loaded can be loaded again: the host may have taken the answer out of
+// the conversation. With ByProvider, once nothing can be added, it finds only tools that the
+// model was sent.
 func (s *Session) mayFind(v *view) func(*BridgeTool, standing) bool {
 	may := v.deferredTools()
 	if v.disclosure != ByBridge && !v.loads && !v.fixed {

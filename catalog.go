@@ -86,7 +86,7 @@ func (c *catalog) overrides(name, server string) bool {
 }
 
 // newCatalog returns the catalog of an owner that follows prev: the tools of these servers,
-// in their order, with what a host knows of them.
+// in their order, with hints.
 //
 // needs are those of [Options.Needs], and unlisted is what can be said of the tools of
 // servers that have not listed theirs yet, which needs may be about. indexes makes the

@@ -72,7 +72,7 @@ func (s *Session) fixDisclosure(v *view, form *request.Form, model string, compl
 	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
 		s.setShown(nil, nil)
 		s.full, s.overflow = false, nil
-		s.settle(v.partition)
+		s.refit(v.partition)
 	}
 	return nil
 }

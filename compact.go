@@ -84,7 +84,7 @@ func (s *Session) toKeep(active []*BridgeTool) []*BridgeTool {
 // ActiveOptions bound the active tools of a session. [Session.Compact] enforces them. It
 // never drops a tool that was used in the current turn, so more than Max may remain.
 type ActiveOptions struct {
-	// Max is how many active tools Compact leaves at most. It defaults to
+	// Max is how many active tools Compact leaves at most, besides those of this turn. It defaults to
 	// 64 ([DefaultMaxActive]).
 	Max int
 

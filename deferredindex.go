@@ -10,13 +10,12 @@ import (
 
 // How the deferred tools of a catalog become an index:
 //
-//	catalog ─ partition ─▶ deferred tools ─ indexer.go ─▶ documents ─▶ deferredIndex
-//	                                            RankerClassic: a BM25Index
+//	catalog ─▶ what searchedByDefault yields ─ ranker.go ─▶ documents ─▶ deferredIndex
+//	           (partitionset.go)                RankerClassic: a BM25Index
 //	                                            all others: a search.Index, which knows fields and related words
 //
 // A host's search finds inline tools, too. For it there is a second index, of all tools, made when a
-// host first searches: a search.Index derived from the first one, with which it shares all but the
-// inline tools.
+// host first searches: derived from the index that was made last, or a BM25Index of its own.
 
 // A deferredIndex is the index of the tools of a catalog that are deferred for most
 // sessions, and for a user's catalog of all its tools. It is made when it is first used.

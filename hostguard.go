@@ -7,8 +7,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
-// guard keeps the host's code from ending the process: a panic in it becomes an error
-// or a log record.
+// guard wraps the host's logger, stores, counter and functions, so that a panic in them becomes an
+// error or a log record, and the stores take a bounded time. Middleware, registries and
+// handlers are guarded where they are called.
 func (o *Options) guard() {
 	o.Logger = hostcode.Logger(o.Logger)
 	o.Cache = guard.Document(o.Cache, "Options.Cache", guard.MaxCall)

@@ -53,6 +53,7 @@ const (
 	whyCount                              // deferred: the number of inline tools is used up
 	whyTokens                             // deferred: the tokens of inline tools are used up
 	whyListFull                           // deferred: a session's list has no room
+	whyListFixed                          // deferred: it came after a session's list was fixed
 	whyUndecided                          // deferred, until it is decided who gets room
 )
 
@@ -131,7 +132,7 @@ const (
 // itself, the strongest first: a name that is another tool's, access, rules that exclude,
 // pins, rules that include or summarize. Then the others fill the room for inline tools: first
 // those that their servers want always loaded, then the most used, then the rest in
-// registration order.
+// registration order. Without the right to search, all are inline that the list has room for.
 func (p *partition) decide() {
 	pol := p.policy
 	seen := p.decideEach()

@@ -38,6 +38,9 @@ func (s *Session) Placements() []Placement {
 			of := v.verdicts[i].at(j)
 			if v.overflow[t] {
 				of = verdict{standing: deferred, why: whyListFull}
+				if v.fixed {
+					of.why = whyListFixed
+				}
 			}
 			p := v.partition.placement(t, of)
 			p.Reason += v.because(t, of)
@@ -95,6 +98,7 @@ var whys = [...]string{
 	whyCount:       "%d tools before it are inline",
 	whyTokens:      "the budget of %d tokens for inline tools ends before it",
 	whyListFull:    "the tool list has no room for it",
+	whyListFixed:   "it came after the tool list was fixed",
 }
 
 // text returns the reason in words. of has what they are about: the name of the rule, the

@@ -14,7 +14,7 @@ import (
 
 // This file and its neighbours hold every word that a model reads and that neither a server
 // nor an error says, so that you can judge the prompt without reading the code: the sections of the
-// system prompt here; metatools.go, the meta tools; answersearch.go and answers.go, what
+// system prompt here; metatools.go, the meta tools; answersearch.go and metaanswers.go, what
 // they answer, but for a call by the bridge (metatools.go) and a page (resultpages.go); refusals.go, why a call has no
 // result; skillview.go and servedskills.go, skills; resultpages.go, results that are cut; toolnotes.go, notes on tools.
 // What is wrong with arguments, internal/schema says. internal/result names what a provider

@@ -20,10 +20,11 @@ import (
 // receive makes what a server has listed part of the catalog. If it fails, the server keeps
 // what it had.
 //
-//	receive ─▶ setList ─▶ storeList      the list, within its limits
-//	                      review         what of it may be used
-//	                      stageSource    its tools, for the next catalog
-//	                      publishChange  that catalog
+//	receive ─▶ parseDefinitions, bindCalls, countTokens ─▶ setList ─▶ publishChange ─▶ the next catalog
+//	                                                                    storeList      the list, within its limits
+//	                                                                    review         what of it may be used
+//	                                                                    stageSource    its tools
+//	                                                                    cacheList      for the next run
 func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) error {
 	defs, problems, ignored, err := src.parseDefinitions(ctx, list.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
 	if err != nil {

@@ -90,7 +90,7 @@ func (sc *tenant) restore(inherited, skills rules.Rights, intent string, data js
 	for i, a := range state.Active {
 		if t := r.tools[a.Tool-1]; t != nil && s.lastUsed[t.name].act == 0 {
 			s.lastUsed[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
-			s.unavailable = append(s.unavailable, t) // until it is there: settle makes it active
+			s.unavailable = append(s.unavailable, t) // until it is there: refit makes it active
 		}
 	}
 	s.userTurn, s.pages = max(state.Turn, 0), pages{max(state.Results, 0), result.Restored(state.Cut), state.Paged}

@@ -74,7 +74,8 @@ type SearchOptions struct {
 	ServerLimit int
 
 	// DeferredOnly leaves out inline tools, which the model has from the start.
-	// The search tool of the model finds what such a search finds.
+	// The search tool of the model finds what such a search finds, and also tools whose
+	// definitions the model does not have any more or was not sent.
 	DeferredOnly bool
 }
 

@@ -36,7 +36,7 @@ type Session struct {
 	seen        weak.Pointer[partition] // the one that active was last checked against; an idle session does not keep it alive
 	active      []*BridgeTool           // in activation order; replaced, never changed
 	unavailable []*BridgeTool           // of a saved state: active, but now not to be had here; replaced, never changed
-	overflow    map[*BridgeTool]bool    // inline tools of seen for which the list has no room; replaced, never changed
+	overflow    map[*BridgeTool]bool    // inline tools of seen that the list does not get: it has no room, or is fixed; replaced, never changed
 	lastUsed    map[string]lastUse      // by registered name of active tools and those that are unavailable
 	userTurn    int
 

@@ -14,7 +14,7 @@ type Stats struct {
 	Inline   int
 	Deferred int // without the active ones
 	Active   int
-	Crowded  int // deferred only because the list has no room: see [ListOptions]
+	Crowded  int // deferred only because the list has no room, or was fixed before they came: see [ListOptions]
 	Tokens   TokenStats
 
 	Usage         Usage

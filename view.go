@@ -15,7 +15,7 @@ type view struct {
 	tenant      *tenant
 	disclosure  Disclosure
 	client      bool
-	overflow    map[*BridgeTool]bool // inline by the partition; deferred here, since the list has no room
+	overflow    map[*BridgeTool]bool // inline by the partition; deferred here, since the list has no room or is fixed
 	inline      []*BridgeTool        // those of the partition that are not in overflow
 	active      []*BridgeTool        // searchable; must not be changed
 	activations int                  // number of activations so far
@@ -34,7 +34,7 @@ type view struct {
 	skillRights rules.Rights
 }
 
-// view returns the session as it is now. It settles the session when the catalog, the
+// view returns the session as it is now. It refits the session when the catalog, the
 // policy or the intent has changed since it was last looked at.
 func (s *Session) view() *view {
 	s.mu.Lock()
@@ -51,7 +51,7 @@ func (s *Session) viewLocked() *view {
 		if now = s.tenant.partition(s.rights, s.intent, s.carryOver); now.ended {
 			return &view{partition: endedPartition, tenant: s.tenant, skills: noSkills}
 		}
-		s.settle(now)
+		s.refit(now)
 		s.seen = weak.Make(now)
 	}
 	return s.viewOf(now)
@@ -132,7 +132,7 @@ func (v *view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, st
 	return func(t *BridgeTool, st standing) bool { return may(t, v.standingOf(t, st)) }
 }
 
-// viewOf returns the session as it is with a partition for which it was settled. The
+// viewOf returns the session as it is with a partition to which it was fitted. The
 // caller holds mu.
 func (s *Session) viewOf(now *partition) *view {
 	d, told := s.Disclosure(), s.transcriptCopy()

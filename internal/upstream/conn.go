@@ -43,7 +43,7 @@ type conn struct {
 	fresh    atomic.Int64                        // how long the lists may be kept, a time.Duration; 0 if the server does not say
 	mirrored atomic.Pointer[map[string]mcp.Tool] // by name: see listing
 	progress progressTable
-	standing *standing // nil unless it uses streamable HTTP
+	stream   *serverStream // nil unless it uses streamable HTTP
 	streams  resourceStreams
 	updated  func(mcp.JSONRPCNotification) // takes updates of resources
 	broker   *broker.Broker                // takes the server's questions; nil if nobody answers any
@@ -70,7 +70,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		c.client = client.NewClient(newInProcessTransport(cfg.InProcess, g, c.broker), answers...)
 	case cfg.URL != "":
 		if how != olderHTTP {
-			c.standing = &standing{answered: make(chan struct{})}
+			c.stream = &serverStream{answered: make(chan struct{})}
 		}
 		web, err := c.httpClient(cfg, g, hide, how == olderHTTP)
 		if err != nil {

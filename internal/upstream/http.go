@@ -179,7 +179,7 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 	if cfg.Account != nil {
 		a.account = logIn(cfg.Account)
 	}
-	to.Transport = &limitedHTTP{base: base, authorizer: a, maxMessage: g.maxMessage, maxValues: g.maxValues, unsolicited: g.unsolicited, older: older, standing: c.standing}
+	to.Transport = &limitedHTTP{base: base, authorizer: a, maxMessage: g.maxMessage, maxValues: g.maxValues, unsolicited: g.unsolicited, older: older, stream: c.stream}
 	return to, nil
 }
 

@@ -230,8 +230,8 @@ type limitedHTTP struct {
 	maxMessage  int
 	maxValues   int
 	unsolicited *unsolicited
-	older       bool      // for an sseTransport
-	standing    *standing // nil if older
+	older       bool          // for an sseTransport
+	stream      *serverStream // nil if older
 }
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -307,8 +307,8 @@ func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
 			s.running.Go(func() { c.process.holdWhileAtWork(ctx, lookEach(s.limits.StartTimeout), s.works) })
 		}
 		c.updated = s.hear
-		if c.standing != nil {
-			c.standing.reopened = func() { c.tellChanged(); s.missed() }
+		if c.stream != nil {
+			c.stream.reopened = func() { c.tellChanged(); s.missed() }
 		}
 		err = c.open(ctx)
 	}

@@ -182,8 +182,8 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 }
 
 // check returns an error if the response is too long, or has too many values. It passes the result of a
-// list to the listing in ctx, and results that have to do with tasks to the taken
-// in ctx. It returns other responses unchanged.
+// list to the listing in ctx, results that have to do with tasks to the *taken in
+// ctx, and answers about skills to who asked. It returns other responses unchanged.
 func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
 	if err != nil || response == nil {
 		return response, err

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A standing is the stream that is no answer to a request. A server before protocol
+// A serverStream is the stream that is no answer to a request: that of GET. A server before protocol
 // 2026-07-28 announces changes there, and may ask. mcp-go opens it after each end, a second
 // later, for ever, and logs each failure as an error. But for await, its methods are called
 // by mcp-go's one goroutine for the stream.
-type standing struct {
+type serverStream struct {
 	reopened func()        // is called when there is a stream again: changes may have been missed
 	opened   bool          // there was one
 	answered chan struct{} // closed once it is known whether there is one
@@ -29,7 +29,7 @@ const maxStandingWait = 5 * time.Second
 
 // await waits until it is known whether there is a stream, so that a subscription misses no
 // update. s may be nil.
-func (s *standing) await(ctx context.Context) {
+func (s *serverStream) await(ctx context.Context) {
 	if s == nil {
 		return
 	}
@@ -41,10 +41,10 @@ func (s *standing) await(ctx context.Context) {
 	}
 }
 
-func (s *standing) answer() { s.once.Do(func() { close(s.answered) }) }
+func (s *serverStream) answer() { s.once.Do(func() { close(s.answered) }) }
 
 // again waits until it is time for the next try.
-func (s *standing) again(ctx context.Context) error {
+func (s *serverStream) again(ctx context.Context) error {
 	switch {
 	case s.tried.IsZero():
 	case time.Since(s.tried) >= maxBackoff:
@@ -66,7 +66,7 @@ func (s *standing) again(ctx context.Context) error {
 // stand answers the request for the stream. While the server fails, stand tries again. If
 // the server has no such stream, the answer is one on which nothing comes.
 func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
-	s := t.standing
+	s := t.stream
 	for {
 		if err := s.again(r.Context()); err != nil {
 			return nil, err

@@ -279,5 +279,5 @@ func parseNeeds(meta json.RawMessage) ([]string, error) {
 	return in.Needs, nil
 }
 
-// RegisteredName makes a definition a tool that may have hints.
+// RegisteredName implements enrich.Tool.
 func (d *definition) RegisteredName() string { return d.registered }

@@ -31,7 +31,7 @@ func stands(t *testing.T, reopened func(), answers ...*http.Response) (ask func(
 		a.Body = io.NopCloser(strings.NewReader(""))
 		return &a, nil
 	})
-	rt := &limitedHTTP{base: base, authorizer: &authorizer{server: at}, maxMessage: 1000, maxValues: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}, standing: &standing{reopened: reopened, answered: make(chan struct{})}}
+	rt := &limitedHTTP{base: base, authorizer: &authorizer{server: at}, maxMessage: 1000, maxValues: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}, stream: &serverStream{reopened: reopened, answered: make(chan struct{})}}
 	return func(ctx context.Context) (*http.Response, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 		require.NoError(t, err)

@@ -28,7 +28,7 @@ func (c *conn) follow(life, ctx context.Context, uri string, within time.Duratio
 	if c.isModern() {
 		return c.followStream(ctx, uri, agreed)
 	}
-	c.standing.await(ctx)
+	c.stream.await(ctx)
 	// An answer that nobody waits for would leave open whether there is something to end.
 	if err := c.subscribe(life, within, uri); err != nil {
 		return err

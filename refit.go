@@ -1,17 +1,18 @@
 package mcphybrid
 
-// settle withdraws what now holds back, and fits the active tools and then the inline
-// tools of now into the list. It drops active tools that can no longer be found by
-// search, and those that do not fit. A server that was removed and added again has
-// new tools, so its old ones are no longer active. A tool that was unavailable and is there
-// again is active. The caller holds mu.
-func (s *Session) settle(now *partition) {
-	s.withdraw(now)
-	left := s.roomLeft(now)
+// refit withdraws what the partition next holds back, and fits the active tools and then the
+// inline tools of next into the list. It drops active tools that can no longer be found by
+// search, those that do not fit, and those whose definition has changed. A server that was
+// removed and added again has new tools, so its old ones are no longer active. A tool that was
+// unavailable and is there again is active. A list that is fixed gets no inline tools that it
+// did not have. The caller holds mu.
+func (s *Session) refit(next *partition) {
+	s.withdraw(next)
+	left := s.roomLeft(next)
 	isAway := setOf(s.unavailable)
 	var active, away []*BridgeTool
 	for _, t := range s.inOrder(s.active, s.unavailable) {
-		there, st := now.lookup(t.name)
+		there, st := next.lookup(t.name)
 		switch {
 		case there != nil && !there.is(t): // its name means another tool since Compact
 		case isAway[t] && (there == nil || st == inline):
@@ -27,7 +28,7 @@ func (s *Session) settle(now *partition) {
 	s.forgetUnused()
 	fixed := s.transcriptCopy().fixed(s.Disclosure())
 	if s.shown == nil && len(active) == 0 && !fixed {
-		return // now makes room for its inline tools
+		return // next makes room for its inline tools
 	}
 	listed := make(map[string]bool)
 	if fixed {
@@ -35,7 +36,7 @@ func (s *Session) settle(now *partition) {
 			listed[e.toolName()] = e.isTool()
 		}
 	}
-	for _, t := range now.inlineTools {
+	for _, t := range next.inlineTools {
 		fits := s.tryAdd(left, t)
 		if fits && (!fixed || listed[t.name]) {
 			continue
