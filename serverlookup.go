@@ -34,7 +34,7 @@ func (m *Manager) known() (k rules.Known) {
 			k.Tools = append(k.Tools, o.Entry.Names)
 		}
 	}
-	return k
+	return k.Indexed()
 }
 
 // allListed reports whether all servers have listed their tools.

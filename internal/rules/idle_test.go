@@ -1,9 +1,13 @@
 package rules
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestIdle(t *testing.T) {
@@ -36,6 +40,46 @@ func TestIdle(t *testing.T) {
 	} {
 		assert.Equal(t, waits, len(k.Idle("here", []string{pattern}, Subject.MatchesAny)) == 0, pattern)
 	}
+}
+
+// Indexed tools are found by the same patterns, and few of them are tried.
+func TestIdleTriesFewTools(t *testing.T) {
+	t.Parallel()
+	words := []string{"a", "b", "ab", "文", "mcp_", "/", "x\n", "long_word_of_more_than_thirty_two_bytes"}
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		word := func(more ...string) (w string) {
+			all := slices.Concat(words, more)
+			for range rnd.IntN(4) {
+				w += all[rnd.IntN(len(all))]
+			}
+			return w
+		}
+		var k Known
+		for range rnd.IntN(6) {
+			tool := Subject{Name: word(), Server: word(), Own: word(), Wanted: word(), Within: rnd.IntN(3) == 0}
+			if rnd.IntN(3) == 0 {
+				tool.URI, tool.Forms = "HTTP://"+word(), []string{"http:" + word()}
+			}
+			k.Tools = append(k.Tools, tool)
+		}
+		for range 40 {
+			patterns := []string{word("*", "?", "*", "http:", "HTTP://")}
+			for _, matches := range []func(Subject, []string) bool{Subject.MatchesAny, Subject.Forbidden} {
+				require.Equal(t, k.Idle("here", patterns, matches), k.Indexed().Idle("here", patterns, matches), "%q in %q", patterns, k.Tools)
+			}
+		}
+	}
+	var k Known
+	for i := range 1000 {
+		k.Tools = append(k.Tools, Subject{Name: fmt.Sprint("mcp_s__tool_", i), Server: "s", Own: fmt.Sprint("tool_", i)})
+	}
+	k = k.Indexed()
+	tried := 0
+	count := func(t Subject, patterns []string) bool { tried++; return t.MatchesAny(patterns) }
+	assert.Empty(t, k.Idle("here", []string{"*_777", "s/tool_99?", "*"}, count))
+	assert.Len(t, k.Idle("here", []string{"gone/*", "*_issue_*", "tool_999x"}, count), 3)
+	assert.Less(t, tried, 10)
 }
 
 // An entry that no rule could have is told, also where a server is missing.

@@ -4,6 +4,7 @@ package rules
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -111,7 +112,12 @@ type table struct {
 	prefixes map[string][]uint16
 	lengths  []int // lengths of prefixes, ascending
 	globs    []glob
+	byBytes  map[three][]int32 // indexes in globs, by bytes that a name must have
+	short    []int32           // the other globs
 }
+
+// Three bytes in a row.
+type three [3]byte
 
 // A glob is a pattern that is neither a plain name nor a prefix followed by *.
 type glob struct {
@@ -146,6 +152,7 @@ func NewSet(rules []Rule) (*Set, error) {
 	}
 	for i := range s.tables {
 		tb := &s.tables[i]
+		tb.sortGlobs()
 		for p := range tb.prefixes {
 			tb.lengths = append(tb.lengths, len(p))
 		}
@@ -175,7 +182,7 @@ func (tb *table) add(rule uint16, pattern string) {
 	}
 }
 
-// appendMatches appends the rules of the patterns that match name.
+// appendMatches appends the rules of the patterns that match name, some more than once.
 func (tb *table) appendMatches(list []uint16, name string) []uint16 {
 	list = append(list, tb.exact[name]...)
 	for _, n := range tb.lengths {
@@ -184,13 +191,49 @@ func (tb *table) appendMatches(list []uint16, name string) []uint16 {
 		}
 		list = append(list, tb.prefixes[name[:n]]...)
 	}
-	for i := range tb.globs {
+	list = tb.appendGlobs(list, tb.short, name)
+	if len(tb.byBytes) > 0 {
+		for i := range len(name) - len(three{}) + 1 {
+			list = tb.appendGlobs(list, tb.byBytes[three([]byte(name[i:i+len(three{})]))], name)
+		}
+	}
+	return list
+}
+
+func (tb *table) appendGlobs(list []uint16, among []int32, name string) []uint16 {
+	for _, i := range among {
 		if tb.globs[i].match(name) {
 			list = append(list, tb.globs[i].rule)
 		}
 	}
 	return list
 }
+
+// sortGlobs files each glob under three bytes of its pattern, those that fewest others have,
+// so that a name is matched with few globs.
+func (tb *table) sortGlobs() {
+	for i, g := range tb.globs {
+		var under three
+		most := math.MaxInt
+		for _, piece := range strings.FieldsFunc(g.pattern, isWildcard) {
+			for at := range len(piece) - len(under) + 1 {
+				if t := three([]byte(piece[at : at+len(under)])); len(tb.byBytes[t]) < most {
+					under, most = t, len(tb.byBytes[t])
+				}
+			}
+		}
+		if most == math.MaxInt {
+			tb.short = append(tb.short, int32(i))
+			continue
+		}
+		if tb.byBytes == nil {
+			tb.byBytes = make(map[three][]int32)
+		}
+		tb.byBytes[under] = append(tb.byBytes[under], int32(i))
+	}
+}
+
+func isWildcard(r rune) bool { return r == '*' || r == '?' }
 
 // empty reports whether tb has no pattern.
 func (tb *table) empty() bool { return tb.exact == nil && tb.prefixes == nil && tb.globs == nil }

@@ -25,7 +25,7 @@ func plainMatch(pattern, name []rune) bool {
 
 // A rule set finds at once exactly what its patterns match one by one.
 func TestMatches(t *testing.T) {
-	parts := []string{"a", "b", "ab", "*", "*", "?", "/", "_", "文", "mcp_"}
+	parts := []string{"a", "b", "ab", "*", "*", "?", "/", "_", "文", "mcp_", "abab"}
 	for seed := range uint64(3000) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		word := func(n int, of []string) (w string) {
@@ -53,6 +53,25 @@ func TestMatches(t *testing.T) {
 			require.True(t, slices.Equal(want, set.Matches(tool)), "seed %d, %q against %+v", seed, tool, set.Rules)
 		}
 	}
+}
+
+// A name is matched with the few globs that have three of its bytes, whatever their number.
+func TestANameIsMatchedWithFewGlobs(t *testing.T) {
+	t.Parallel()
+	var rules []Rule
+	for i := range 500 {
+		rules = append(rules, Rule{Name: "r", Action: Include, Patterns: []string{fmt.Sprintf("*_get_%03d?*", i)}})
+	}
+	rules = append(rules, Rule{Name: "short", Action: Include, Patterns: []string{"*a?b*"}})
+	set, err := NewSet(rules)
+	require.NoError(t, err)
+	tb, name := &set.tables[formAny], "mcp_git__get_123_ab"
+	tried := len(tb.short)
+	for i := range len(name) - 2 {
+		tried += len(tb.byBytes[three([]byte(name[i:i+3]))])
+	}
+	assert.Less(t, tried, 40)
+	assert.Equal(t, []uint16{123}, set.Matches(Subject{Name: name, Server: "git", Own: "get_123_ab"}))
 }
 
 func TestToolMatches(t *testing.T) {
