@@ -236,9 +236,10 @@ func (m *Manager) Start(ctx context.Context) error {
 }
 
 // AddServer connects one more server, last in registration order, and publishes
-// all its tools at once. If it returns an error, it has added nothing, unless the
-// error is [ErrAuthorizationRequired]: then [Manager.Login] connects the server. It
-// is [ErrDuplicate] if a server has that name already and [ErrClosed] after
+// all its tools at once. If it returns an error, it has added nothing, with two
+// exceptions. If the error is [ErrAuthorizationRequired], [Manager.Login] connects the
+// server. If KeepFailed of the server is set and its start failed, it stays, and is tried
+// again as after Start. The error is [ErrDuplicate] if a server has that name already and [ErrClosed] after
 // [Manager.Close]. AddServer ignores a disabled server. ctx bounds only the
 // start, and five minutes more bound that of a program which is at work: see Start.
 func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
@@ -270,7 +271,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 
 	defer m.background.Done()
 	err := prefixed(src.server.StartPatiently(ctx), "server %q: ", src.name)
-	if err != nil && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
+	if err != nil && !cfg.KeepFailed && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
 		_ = m.publishChange(func() error { m.dropSource(src); return nil }) // fails only if the Manager was closed
 		src.server.Close()
 		return err

@@ -85,6 +85,10 @@ type Server struct {
 	// from the Manager's Options.Cache.
 	Eager bool
 
+	// KeepFailed makes Manager.AddServer keep the server if its first start fails: it is
+	// listed with the reason and tried again, as Manager.Start does with servers.
+	KeepFailed bool `json:"-"`
+
 	// NoInstructions leaves out the server's instructions: what it says of itself and how
 	// to use it. Otherwise models read the first sentence, and the whole on demand.
 	NoInstructions bool

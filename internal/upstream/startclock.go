@@ -26,21 +26,34 @@ var errAtWork = errors.New("it is still at work, such as downloading, and has fi
 func lookEach(timeout time.Duration) time.Duration { return max(timeout/8, time.Second) }
 
 // workShare is what part of the time a child must use a processor to be at work, with its
-// descendants. One that only waits uses less than a thousandth.
+// descendants. One that only waits uses less than a thousandth. On a busy machine, one that
+// works may get less: it is at work, too, if a look finds it runnable.
 const workShare = 50
 
 // holdWhileAtWork stops the clock of ctx while the child is at work and has said nothing yet.
 // It looks once in each period, and tells held when it stops the clock, and when the clock runs
 // again.
 func (p *process) holdWhileAtWork(ctx context.Context, period time.Duration, held func(bool)) {
-	var worked time.Duration
-	written := 0
+	var did work
 	holdWhile(ctx, period, func() bool {
-		worksNow, writtenNow := p.strays.worked(), p.stderr.total()
-		busy := worksNow-worked >= period/workShare || writtenNow > written
-		worked, written = worksNow, writtenNow
+		now := work{written: p.stderr.total()}
+		now.computed, now.runnable = p.strays.worked()
+		busy := now.isMore(did, period)
+		did = now
 		return busy
 	}, p.spoke, p.exited, held)
+}
+
+// work is what a child has done until a look, with its descendants.
+type work struct {
+	computed time.Duration
+	runnable bool // at the look
+	written  int  // bytes, to standard error
+}
+
+// isMore reports whether the child was at work in the period after before.
+func (w work) isMore(before work, period time.Duration) bool {
+	return w.runnable || w.computed-before.computed >= period/workShare || w.written > before.written
 }
 
 func holdWhile(ctx context.Context, period time.Duration, busy func() bool, spoke, exited <-chan struct{}, held func(bool)) {

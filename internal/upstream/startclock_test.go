@@ -102,9 +102,47 @@ func TestWorkOfAChildIsCounted(t *testing.T) {
 	p, err := startProcess(&config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", "(while :; do :; done)"}}, newSecrets(&config.Server{}, nil))
 	require.NoError(t, err)
 	defer p.stop(0)
-	mcptest.Soon(t, func() bool { return p.strays.worked() >= 100*time.Millisecond })
+	mcptest.Soon(t, func() bool { worked, _ := p.strays.worked(); return worked >= 100*time.Millisecond })
 	assert.Zero(t, p.stderr.total())
 
 	_, _ = p.stderr.Write([]byte(strings.Repeat("x", 3*stderrTail)))
 	assert.Equal(t, 3*stderrTail, p.stderr.total(), "what is forgotten counts")
+}
+
+// A look finds a child at work by what it did since the one before, or, if the machine left it no
+// processor for that, by what it waits for.
+func TestWorkSinceTheLastLook(t *testing.T) {
+	t.Parallel()
+	before := work{computed: time.Minute, written: 5}
+	for name, test := range map[string]struct {
+		now  work
+		want bool
+	}{
+		"waits":            {work{computed: time.Minute + 10*time.Millisecond, written: 5}, false},
+		"computed":         {work{computed: time.Minute + 50*time.Millisecond, written: 5}, true},
+		"wrote":            {work{computed: time.Minute, written: 6}, true},
+		"got no processor": {work{computed: time.Minute, runnable: true, written: 5}, true},
+		"a part has ended": {work{computed: time.Second, written: 5}, false},
+	} {
+		assert.Equal(t, test.want, test.now.isMore(before, 2500*time.Millisecond), name)
+	}
+}
+
+// A child is runnable if a process of its own is.
+func TestRunnableChildren(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems don't say what a process waits for")
+	}
+	for script, want := range map[string]bool{"(while :; do :; done); :": true, "sleep 60; :": false} {
+		p, err := startProcess(&config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", script}}, newSecrets(&config.Server{}, nil))
+		require.NoError(t, err)
+		defer p.stop(0)
+		mcptest.Soon(t, func() bool {
+			_, runnable := p.strays.worked()
+			p.strays.mu.Lock()
+			defer p.strays.mu.Unlock()
+			return runnable == want && len(p.strays.seen) == 2 // it has its own
+		})
+	}
 }

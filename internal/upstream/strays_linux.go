@@ -36,8 +36,9 @@ func (s *strays) follow(pid int, mark string) {
 func (s *strays) look() (found []int) { return s.lookAt(processes.read()) }
 
 // worked returns how long the child and the descendants that live have used a processor,
-// with those that they have waited for.
-func (s *strays) worked() (total time.Duration) {
+// with those that they have waited for, and whether one of them could go on now: it runs,
+// waits for a processor, or waits for the disk.
+func (s *strays) worked() (total time.Duration, runnable bool) {
 	now := processes.read()
 	s.lookAt(now)
 	s.mu.Lock()
@@ -45,9 +46,10 @@ func (s *strays) worked() (total time.Duration) {
 	for pid, began := range s.seen {
 		if p := now[pid]; p.began == began {
 			total += p.worked
+			runnable = runnable || p.state == "R" || p.state == "D"
 		}
 	}
-	return total
+	return total, runnable
 }
 
 func (s *strays) lookAt(now map[int]processInfo) (found []int) {

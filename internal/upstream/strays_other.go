@@ -12,4 +12,4 @@ func (*strays) follow(int, string) {}
 func (*strays) look() []int        { return nil }
 func (*strays) kill()              {}
 
-func (*strays) worked() time.Duration { return 0 }
+func (*strays) worked() (time.Duration, bool) { return 0, false }

@@ -65,7 +65,6 @@ type gateway struct {
 	follows []*files.Followed
 	servers atomic.Pointer[[]mcphybrid.ServerConfig] // as they should be; shared, do not modify
 	logins  *debug.Logins
-	after   func(time.Duration) <-chan time.Time
 	numbers atomic.Uint64      // of clients
 	all     context.Context    // ends when all servers have started or failed
 	waiting context.Context    // ends with begin, or when a client stops waiting
@@ -92,7 +91,7 @@ const defaultWait = 4 * time.Second
 func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.WithDefaults()
 	g := &gateway{
-		opts: opts, after: time.After,
+		opts:   opts,
 		opened: openCalls{waiting: make(map[string]*openCall)}, clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]string), book: newCallBook(opts.servers), figures: figures.New(), logins: new(debug.Logins),
 	}
 	g.idle = sync.NewCond(&g.mu)

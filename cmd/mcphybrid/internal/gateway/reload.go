@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/files"
@@ -152,15 +151,8 @@ func (s *source) begin(g *gateway, name string, next *mcphybrid.ServerConfig) {
 	})
 }
 
-// How long it takes until a server that did not start is tried again: twice as long after each
-// failure, up to the last.
-const (
-	firstAgain = 5 * time.Second
-	lastAgain  = time.Minute
-)
-
 // replace ends the server of that name when its calls have ended, at the latest after the grace
-// period, and starts next if that is not nil, until it has started or ctx ends.
+// period, and starts next if that is not nil. One whose start fails is tried again like any other.
 func (g *gateway) replace(ctx context.Context, name string, next *mcphybrid.ServerConfig) {
 	late, cancel := context.WithTimeout(g.begin, g.opts.grace)
 	g.book.running.wait(late, name)
@@ -173,19 +165,16 @@ func (g *gateway) replace(ctx context.Context, name string, next *mcphybrid.Serv
 		return
 	}
 	g.book.add(name)
-	for again := firstAgain; ctx.Err() == nil; again = min(2*again, lastAgain) {
-		err := g.mgr.AddServer(ctx, g.heard(*next))
-		if err == nil || errors.Is(err, mcphybrid.ErrAuthorizationRequired) || ctx.Err() != nil {
-			return
-		}
-		if again == firstAgain {
-			g.opts.log.Warn(err.Error() + "; it is tried again")
-		}
-		select {
-		case <-g.after(again):
-		case <-ctx.Done():
-		}
+	added := g.heard(*next)
+	added.KeepFailed = true // operators see why, and it is tried again
+	err := g.mgr.AddServer(ctx, added)
+	if err == nil || errors.Is(err, mcphybrid.ErrAuthorizationRequired) || ctx.Err() != nil {
+		return
 	}
+	if g.hasServer(name) {
+		err = fmt.Errorf("%w; it is tried again", err)
+	}
+	g.opts.log.Warn(err.Error())
 }
 
 // running counts the calls that servers work on. The zero value counts none.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -202,8 +201,9 @@ func TestRunning(t *testing.T) {
 	})
 }
 
-// A server that does not start when it comes is tried again, until the file has another.
-func TestAddedServersAreTriedAgain(t *testing.T) {
+// A server that fails when it comes, or that changes so that it fails, stays listed with its
+// cause, and is tried again until the file has another.
+func TestServersThatFailWhenTheyChangeStay(t *testing.T) {
 	t.Parallel()
 	ok := make(chan bool, 1)
 	real := server.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("a", "A")))
@@ -216,41 +216,27 @@ func TestAddedServersAreTriedAgain(t *testing.T) {
 			http.NotFound(w, r)
 		}
 	}))
-	defer h.Close()
-	path := commandtest.WriteFile(t, "mcp.json", file(`"a": `+remote(t, mcptest.Echo("a", "A"))))
-	g, book, _ := reloading(t, path)
-	tries := make(chan time.Duration)
-	g.after = func(d time.Duration) <-chan time.Time {
-		tries <- d
-		now := make(chan time.Time, 1)
-		now <- time.Time{}
-		return now
+	t.Cleanup(h.Close)
+	a := remote(t, mcptest.Echo("a", "A"))
+	path := commandtest.WriteFile(t, "mcp.json", file(`"a": `+a+`, "turns": `+a))
+	g, book, look := reloading(t, path)
+	commandtest.ReplaceFile(t, path, file(`"a": `+a+`, "turns": {"command": "/no/such/program"}, "comes": {"url": "`+h.URL+`"}`))
+	look()
+	after := states(g)
+	require.Len(t, after, 3)
+	for name, cause := range map[string]string{"turns": "no such file", "comes": "404"} {
+		assert.Contains(t, []mcphybrid.State{mcphybrid.StateDown, mcphybrid.StateConnecting}, after[name].State, name)
+		assert.ErrorContains(t, after[name].Err, cause)
+		assert.Positive(t, after[name].Failures, name)
 	}
-	done := make(chan bool)
-	go func() {
-		g.replace(g.begin, "b", &mcphybrid.ServerConfig{Name: "b", URL: h.URL})
-		close(done)
-	}()
-	for _, want := range []time.Duration{5, 10, 20, 40, 60} {
-		assert.Equal(t, want*time.Second, <-tries)
-	}
+	assert.Equal(t, 2, strings.Count(book.String(), "it is tried again"))
+
 	ok <- true
-	for waiting := true; waiting; { // one more try may have begun before
-		select {
-		case <-tries:
-		case <-done:
-			waiting = false
-		}
-	}
-	assert.Equal(t, mcphybrid.StateReady, states(g)["b"].State)
-	assert.Equal(t, 1, strings.Count(book.String(), "it is tried again"))
-	ctx, cancel := context.WithCancel(g.begin)
-	ended := make(chan bool)
-	g.after = func(time.Duration) <-chan time.Time { cancel(); return nil }
-	go func() {
-		g.replace(ctx, "c", &mcphybrid.ServerConfig{Name: "c", URL: h.URL + "/\x00"})
-		close(ended)
-	}()
-	<-ended
-	assert.True(t, errors.Is(ctx.Err(), context.Canceled))
+	mcptest.Soon(t, func() bool { return states(g)["comes"].State == mcphybrid.StateReady })
+	commandtest.ReplaceFile(t, path, file(`"a": `+a+`, "turns": `+a))
+	look()
+	after = states(g)
+	assert.Len(t, after, 2)
+	assert.Equal(t, mcphybrid.StateReady, after["turns"].State)
+	assert.NoError(t, after["turns"].Err)
 }
