@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
@@ -145,6 +147,25 @@ func findingsOf(t *testing.T, servers string) []finding {
 	require.NoError(t, json.Unmarshal([]byte(stdout), &list))
 	require.Len(t, list, 1)
 	return list[0].Findings
+}
+
+// A server that is still at work, such as downloading, is waited for beyond its timeout.
+func TestServersAtWorkAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the command is that of a POSIX shell")
+	}
+	var child map[string]any
+	require.NoError(t, json.Unmarshal([]byte(commandtest.Raw(t, `{"name": "stir", "description": "Stirs the soup"}`, `, "timeout": "2s"`)), &child))
+	child["args"] = []string{"-c", "i=0; while [ $i -lt 80 ]; do echo . >&2; i=$((i+1)); sleep 0.05; done; exec '" + child["command"].(string) + "'"}
+	child["command"] = "/bin/sh"
+	entry, err := json.Marshal(child)
+	require.NoError(t, err)
+	for _, f := range findingsOf(t, `"x": `+string(entry)) {
+		assert.Equal(t, "slow", f.Kind, f.What)
+	}
+	c := checkup{servers: []mcphybrid.ServerConfig{{Name: "x"}}}
+	assert.Equal(t, "timeout", c.ailment(mcphybrid.ServerStatus{Name: "x", State: mcphybrid.StateConnecting}), "its command needs no look")
 }
 
 // A start is slow that takes more than half of its time.

@@ -185,7 +185,7 @@ func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 		return "login"
 	case errors.Is(st.Err, exec.ErrNotFound) || errors.As(st.Err, &noFile) && noFile.Op == "fork/exec" && errors.Is(noFile, fs.ErrNotExist):
 		return "command"
-	case errors.Is(st.Err, context.DeadlineExceeded):
+	case errors.Is(st.Err, context.DeadlineExceeded) || st.State == mcphybrid.StateConnecting: // still at work
 		return "timeout"
 	case cause.Of(st.Err).Kind == cause.Package:
 		return "package"
