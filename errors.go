@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -80,7 +81,17 @@ func (e *AuthorizationError) Unwrap() error { return ErrAuthorizationRequired }
 // A refusedToken is an [AuthorizationError] of a server whose configuration has a token.
 type refusedToken struct{ *AuthorizationError }
 
-func (e refusedToken) Unwrap() error { return e.AuthorizationError }
+// Error names no login, which would not mend it.
+func (e refusedToken) Error() string {
+	wants := ""
+	if len(e.Scopes) > 0 {
+		wants = ", which wants one for " + login.Named(e.Scopes)
+	}
+	return fmt.Sprintf("%v by server %q at %s%s", cause.ErrToken, e.Server, e.URL, wants)
+}
+
+// Unwrap tells errors.Is and errors.As of both.
+func (e refusedToken) Unwrap() []error { return []error{e.AuthorizationError, cause.ErrToken} }
 
 // The reasons why a Manager refuses a change.
 var (

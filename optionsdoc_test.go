@@ -93,6 +93,9 @@ func TestOptionsAreDocumented(t *testing.T) {
 	t.Parallel()
 	want := make(map[string][]string) // what the cell of a field's default may be
 	covered := make(map[string]bool)
+	page, err := os.ReadFile("docs/options.md")
+	require.NoError(t, err)
+	text := string(page)
 	var fields func(name string, v reflect.Value)
 	fields = func(name string, v reflect.Value) {
 		covered[documentedName(v.Type())] = true
@@ -102,6 +105,9 @@ func TestOptionsAreDocumented(t *testing.T) {
 			case !f.IsExported():
 			case isOptions(f.Type.Name()) && f.Type.Kind() == reflect.Struct:
 				fields(field, v.Field(i))
+				if name == "Options" {
+					assert.Regexp(t, "`"+f.Name+"` (is )?an?\\s`"+strings.TrimPrefix(f.Type.String(), "mcphybrid.")+"`", text, "its type is told")
+				}
 			default:
 				want[field] = defaultTexts(field, v.Field(i))
 			}
@@ -114,11 +120,9 @@ func TestOptionsAreDocumented(t *testing.T) {
 		assert.Contains(t, want, field, "defaultsInWords")
 	}
 
-	text, err := os.ReadFile("docs/options.md")
-	require.NoError(t, err)
 	got, of := make(map[string]string), "Options"
 	note := regexp.MustCompile(` \([^)]*\)$`)
-	for _, line := range strings.Split(string(text), "\n") {
+	for _, line := range strings.Split(text, "\n") {
 		if heading, ok := strings.CutPrefix(line, "## "); ok && isOptions(heading) {
 			of = heading
 		}

@@ -62,10 +62,7 @@ type ServerStatus struct {
 
 // causeOf returns why a server that failed with err is not ready.
 func causeOf(err error) snapshot.Cause {
-	switch {
-	case errors.As(err, new(refusedToken)):
-		return snapshot.Cause{Kind: cause.Token, What: "the token in its header was refused"}
-	case errors.As(err, new(*AuthorizationError)):
+	if errors.As(err, new(*AuthorizationError)) && !errors.Is(err, cause.ErrToken) {
 		return snapshot.Cause{Kind: cause.Login, What: "it wants a login"}
 	}
 	return snapshot.Cause(cause.Of(err))

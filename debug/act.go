@@ -190,7 +190,7 @@ func (o *outcome) failure() string {
 	if errors.As(o.err, new(*mcphybrid.AuthorizationError)) {
 		return "the server refuses the login or the token that it gets"
 	}
-	if c := cause.Of(o.err); c.Kind != "" {
+	if c := cause.Of(o.err); c.Kind != "" && o.Do != "login" { // in a login, it is no server's start
 		return c.What
 	}
 	text := strings.TrimPrefix(o.err.Error(), "mcphybrid: ")

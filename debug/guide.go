@@ -113,6 +113,9 @@ func (g Guide) file() (file, then string) {
 
 func (g Guide) program() string { return cmp.Or(g.Program, "this program") }
 
+// tokenForm is how a token of the environment is sent.
+const tokenForm = `{"Authorization": "Bearer ${TOKEN}"}`
+
 // advice says what a person can do about a server that is not ready.
 func (g Guide) advice(s snapshot.Server) string {
 	file, then := g.file()
@@ -131,7 +134,7 @@ func (g Guide) advice(s snapshot.Server) string {
 	case cause.Registry:
 		return "See whether this machine reaches the registry." + again
 	case cause.Token:
-		return "Put a valid token into " + key("headers") + "." + then
+		return "Put a valid token into " + key("headers") + ", in the form " + tokenForm + "." + then
 	case cause.Status, cause.Address:
 		return "See whether the server runs, and correct " + key("url") + ": it has a path, such as /mcp." + then
 	case cause.Foreign:
@@ -143,10 +146,11 @@ func (g Guide) advice(s snapshot.Server) string {
 	case cause.Killed:
 		return "Something else on this machine ended it, perhaps for want of memory." + again
 	case cause.Login:
+		advice := "Log in. If the server offers no login, put a token into " + key("headers") + ", in the form " + tokenForm + "." + then
 		if g.Login != "" {
-			return "Log in, or run on the machine of " + g.program() + ": " + g.Login
+			advice += " On the machine of " + g.program() + ", this logs in, too: " + g.Login
 		}
-		return "Log in."
+		return advice
 	}
 	return "If it stays so, its own log or its author may know more."
 }

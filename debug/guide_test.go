@@ -29,7 +29,7 @@ func TestAdvice(t *testing.T) {
 		cause.Program: `Install the program and restart the server. Or correct "command" of "crm" in /etc/mcp.json: its whole path works in any case. It is read again at once.`,
 		cause.Folder:  `"cwd" of "crm" in /etc/mcp.json`, cause.Package: `"args" of "crm" in /etc/mcp.json`, cause.Token: `"headers" of "crm" in /etc/mcp.json`,
 		cause.Registry: "this machine reaches the registry", cause.Status: `"url" of "crm" in /etc/mcp.json`, cause.Address: `"url" of "crm" in /etc/mcp.json`, cause.Foreign: `"url" or "command" of "crm"`,
-		cause.Timeout: `"startup_timeout_sec" of "crm" in /etc/mcp.json`, cause.Exit: `Set its variables by "env"`, cause.Killed: "perhaps for want of memory", cause.Login: "Log in, or run on the machine of the gateway: mcphybrid login", "": "its author may know more",
+		cause.Timeout: `"startup_timeout_sec" of "crm" in /etc/mcp.json`, cause.Exit: `Set its variables by "env"`, cause.Killed: "perhaps for want of memory", cause.Login: `{"Authorization": "Bearer ${TOKEN}"}. It is read again at once. On the machine of the gateway, this logs in, too: mcphybrid login`, "": "its author may know more",
 	} {
 		assert.Contains(t, g.advice(snapshot.Server{Name: "crm", Cause: snapshot.Cause{Kind: kind}}), want, kind)
 	}
@@ -41,7 +41,7 @@ func TestAdvice(t *testing.T) {
 	g.Watched = false
 	assert.Equal(t, `Correct the name or version in "args" of "crm" in /etc/mcp.json. Then restart the gateway: it reads the file at its start.`, g.advice(crm))
 	assert.Equal(t, `Correct the name or version in "args" of "crm" in the configuration.`, Guide{}.advice(crm))
-	assert.Equal(t, "Log in.", Guide{}.advice(snapshot.Server{Cause: snapshot.Cause{Kind: cause.Login}}))
+	assert.Equal(t, `Log in. If the server offers no login, put a token into "headers" of "crm" in the configuration, in the form {"Authorization": "Bearer ${TOKEN}"}.`, Guide{}.advice(snapshot.Server{Name: "crm", Cause: snapshot.Cause{Kind: cause.Login}}))
 	assert.Contains(t, g.empty(), `{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}`)
 }
 

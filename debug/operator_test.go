@@ -3,6 +3,7 @@ package debug_test
 import (
 	"html"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"runtime"
 	"strings"
@@ -62,6 +63,22 @@ func TestPageForOperatorAndDeveloper(t *testing.T) {
 	nobody := debug.Guide{File: "/etc/mcp.json"}.Operator(start(t, nil))
 	assert.Contains(t, pageText(t, nobody, ""), `No servers. Add one to /etc/mcp.json: {"mcpServers": {"memory": `)
 	assert.NotContains(t, pageText(t, nobody, ""), "Tokens of tools", "no chart of nothing")
+}
+
+// A login that fails tells so on the page, and what helps if the server offers none.
+func TestPageAfterALoginThatFailed(t *testing.T) {
+	logins := new(debug.Logins)
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}, OpenURL: logins.Open, Servers: []mcphybrid.ServerConfig{{Name: "crm", URL: startRefusing(t)}}})
+	defer mgr.Close()
+	require.Error(t, mgr.Start(t.Context()))
+	h := debug.Guide{File: "/etc/mcp.json", Logins: logins}.Operator(mgr)
+	assert.Contains(t, pageText(t, h, ""), "Server crm is waiting for a login")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/?do=login&of=crm", nil))
+	require.Equal(t, http.StatusSeeOther, w.Code)
+	soon(t, func() bool {
+		return strings.Contains(pageText(t, h, ""), `Login to server crm failed: the server offers no login: put a token into its headers, in the form "headers": {"Authorization": "Bearer ${TOKEN}"}: registering as a client: `)
+	})
 }
 
 // Attempts in vain are one line with a count, and calls of a dead server say why first.

@@ -41,8 +41,10 @@ const (
 // MaxWhat is how long What may be, in characters.
 const MaxWhat = 300
 
-// Of returns why a server that failed with err is not ready. Logins and tokens are for the
-// caller to know.
+// ErrToken is within the error of a server that refuses the token in its configuration.
+var ErrToken = errors.New("the token in its header was refused")
+
+// Of returns why a server that failed with err is not ready. Logins are for the caller to know.
 func Of(err error) Cause {
 	if err == nil {
 		return Cause{}
@@ -55,6 +57,8 @@ func Of(err error) Cause {
 	)
 	status, words, ended := exited(said)
 	switch {
+	case errors.Is(err, ErrToken):
+		c = Cause{Token, ErrToken.Error()}
 	case errors.Is(err, exec.ErrNotFound):
 		c = Cause{Program, "program not found: " + quotedIn(said)}
 	case errors.As(err, &notThere) && notThere.Op == "fork/exec" && errors.Is(notThere, fs.ErrNotExist):

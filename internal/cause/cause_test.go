@@ -27,6 +27,7 @@ func TestOf(t *testing.T) {
 		want Cause
 	}{
 		{nil, Cause{}},
+		{fmt.Errorf("%w by server %q", ErrToken, "x"), Cause{Token, "the token in its header was refused"}},
 		{&exec.Error{Name: "posgres-mcp", Err: exec.ErrNotFound}, Cause{Program, "program not found: posgres-mcp"}},
 		{&fs.PathError{Op: "fork/exec", Path: "/opt/nowhere/mcp", Err: fs.ErrNotExist}, Cause{Program, "program not found: /opt/nowhere/mcp"}},
 		{&fs.PathError{Op: "fork/exec", Path: "/etc/passwd", Err: fs.ErrPermission}, Cause{Program, "the program can't be started: fork/exec /etc/passwd: permission denied"}},

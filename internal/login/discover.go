@@ -22,6 +22,7 @@ type discovery struct {
 	promises bool     // the authorization server names itself in its answers
 
 	documents bool // it reads what a client publishes of itself
+	guessed   bool // nothing names it: it may not be there
 }
 
 // offlineAccess is the scope for which servers that go by OpenID grant refresh tokens. A
@@ -73,6 +74,7 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 		return d, fmt.Errorf("finding the authorization server: %w", c.foreign)
 	}
 	d.promises, d.documents = c.promises, c.documents
+	d.guessed = !c.named && !c.described && a.cfg.MetadataURL == ""
 	if d.metadata, err = h.GetServerMetadata(ctx); err != nil { // it has them
 		return d, err
 	}

@@ -17,6 +17,9 @@ import (
 // clientName is what a page of an authorization server calls us.
 const clientName = "mcphybrid"
 
+// errNoLogin says what helps with a server that wants a token but names no authorization server.
+var errNoLogin = errors.New(`the server offers no login: put a token into its headers, in the form "headers": {"Authorization": "Bearer ${TOKEN}"}`)
+
 // A Page is where the user logs in.
 type Page struct {
 	URL       string
@@ -157,7 +160,11 @@ func (a *Account) client(ctx context.Context, d discovery, known record, redirec
 	default:
 		h, _ := a.handler(&r, redirect, d.scopes)
 		if err := h.RegisterClient(ctx, clientName); err != nil {
-			return r, fmt.Errorf("registering as a client: %w", text.WithoutURL(err))
+			err = fmt.Errorf("registering as a client: %w", text.WithoutURL(err))
+			if d.guessed {
+				err = fmt.Errorf("%w: %w", errNoLogin, err)
+			}
+			return r, err
 		}
 		r.ClientID, r.ClientSecret, r.AuthMethod, r.RedirectURI, r.ClientScopes = h.GetClientID(), h.GetClientSecret(), h.GetTokenEndpointAuthMethod(), redirect, d.scopes
 	}

@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
@@ -67,6 +69,7 @@ func TestFindings(t *testing.T) {
 			{"command", `"x": {"command": "no-such-program"}`, `"x": ` + few, `"no-such-program": executable file not found`, "install the program"},
 			{"command", `"x": {"command": "/no/such/program"}`, `"x": ` + few, `/no/such/program`, "install the program"},
 			{"login", fmt.Sprintf(`"x": {"url": %q}`, authority.Server), fmt.Sprintf(`"x": {"url": %q}`, open), "has to log in", "mcp.json x, or"},
+			{"token", fmt.Sprintf(`"x": {"url": %q, "headers": {"Authorization": "Bearer ${DOCTOR_SECRET}"}}`, authority.Server), fmt.Sprintf(`"x": {"url": %q}`, authority.Server), "the token in its header was refused by server", `"headers": {"Authorization": "Bearer ${TOKEN}"}`},
 			{"timeout", `"x": ` + commandtest.Child(t, "silent", "", `, "timeout": "50ms"`), `"x": ` + few, "no answer within 50ms", `raise "timeout"`},
 			{"unreachable", fmt.Sprintf(`"x": {"url": %q}`, closed), fmt.Sprintf(`"x": {"url": %q}`, open), "404", `whether "url" is right`},
 			{"down", `"x": ` + commandtest.Child(t, "dead"), `"x": ` + few, "cannot find module", "run its command by hand"},
@@ -145,6 +148,25 @@ func findingsOf(t *testing.T, servers string) []finding {
 	require.NoError(t, json.Unmarshal([]byte(stdout), &list))
 	require.Len(t, list, 1)
 	return list[0].Findings
+}
+
+// A server that is still at work, such as downloading, is waited for beyond its timeout.
+func TestServersAtWorkAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the command is that of a POSIX shell")
+	}
+	var child map[string]any
+	require.NoError(t, json.Unmarshal([]byte(commandtest.Raw(t, `{"name": "stir", "description": "Stirs the soup"}`, `, "timeout": "2s"`)), &child))
+	child["args"] = []string{"-c", "i=0; while [ $i -lt 80 ]; do echo . >&2; i=$((i+1)); sleep 0.05; done; exec '" + child["command"].(string) + "'"}
+	child["command"] = "/bin/sh"
+	entry, err := json.Marshal(child)
+	require.NoError(t, err)
+	for _, f := range findingsOf(t, `"x": `+string(entry)) {
+		assert.Equal(t, "slow", f.Kind, f.What)
+	}
+	c := checkup{servers: []mcphybrid.ServerConfig{{Name: "x"}}}
+	assert.Equal(t, "timeout", c.ailment(mcphybrid.ServerStatus{Name: "x", State: mcphybrid.StateConnecting}), "its command needs no look")
 }
 
 // A start is slow that takes more than half of its time.

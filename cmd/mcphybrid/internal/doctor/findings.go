@@ -54,7 +54,8 @@ type (
 var kinds = []kind{
 	{"config", bad, `%s: the server is left out until then`, (*checkup).malformed},
 	{"command", bad, `install the program, or write its whole path as "command"`, notReady("command")},
-	{"login", bad, `run mcphybrid login -config %s %s, or put a token into "headers"`, notReady("login")},
+	{"login", bad, `run mcphybrid login -config %s %s, or put a token into its headers: "headers": {"Authorization": "Bearer ${TOKEN}"}`, notReady("login")},
+	{"token", bad, `put a valid token into its headers: "headers": {"Authorization": "Bearer ${TOKEN}"}`, notReady("token")},
 	{"package", bad, `correct the name or version of the package in "args"`, notReady("package")},
 	{"registry", bad, `see whether this machine reaches the registry of the launcher, and whether a proxy is set`, notReady("registry")},
 	{"timeout", bad, `try again, since npx and uvx download at the first start; if it is always slow, raise "timeout"`, notReady("timeout")},
@@ -181,11 +182,13 @@ func notReady(kind string) finder {
 func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 	var noFile *fs.PathError
 	switch {
+	case cause.Of(st.Err).Kind == cause.Token:
+		return "token"
 	case st.State == mcphybrid.StateUnauthorized:
 		return "login"
 	case errors.Is(st.Err, exec.ErrNotFound) || errors.As(st.Err, &noFile) && noFile.Op == "fork/exec" && errors.Is(noFile, fs.ErrNotExist):
 		return "command"
-	case errors.Is(st.Err, context.DeadlineExceeded):
+	case errors.Is(st.Err, context.DeadlineExceeded) || st.State == mcphybrid.StateConnecting: // still at work
 		return "timeout"
 	case cause.Of(st.Err).Kind == cause.Package:
 		return "package"

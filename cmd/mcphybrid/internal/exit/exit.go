@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 )
@@ -34,7 +35,12 @@ func Status(err error) int {
 // exit status.
 func With(err error, command string, errs *os.File) int {
 	if err != nil && !errors.Is(err, flag.ErrHelp) && !errors.Is(err, ErrFound) {
-		terminal.NewSheet(errs).Block(command + ": " + err.Error())
+		terminal.NewSheet(errs).Block(command + ": " + own(err))
 	}
 	return Status(err)
+}
+
+// own returns the text of an error whose lines don't begin with the library's name.
+func own(err error) string {
+	return strings.ReplaceAll("\n"+err.Error(), "\nmcphybrid: ", "\n")[1:]
 }

@@ -23,8 +23,9 @@ func TestEnds(t *testing.T) {
 		says         string
 	}{
 		{nil, 0, 0, ""},
-		{flag.ErrHelp, 0, 1, ""},
+		{flag.ErrHelp, 0, 0, ""},
 		{luck, 1, 1, "x: no luck\n"},
+		{errors.New("mcphybrid: nope.json: no such file"), 1, 1, "x: nope.json: no such file\n"},
 		{fmt.Errorf("a file: %w", Unusable(luck)), 2, 1, "x: a file: no luck\n"},
 	} {
 		errs, err := os.Create(filepath.Join(t.TempDir(), "err"))

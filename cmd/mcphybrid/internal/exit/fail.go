@@ -26,14 +26,12 @@ func Signals(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // Failed is [With] for a command in whose errors servers have a say: see [Report]. Its exit
-// status is 1 after any error, also if help was asked for.
+// status is 1 after any error, and 0 if help was asked for.
 func Failed(err error, command string, errs io.Writer) int {
-	if err == nil {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
-	if !errors.Is(err, flag.ErrHelp) {
-		Report(errs, command, err)
-	}
+	Report(errs, command, err)
 	return 1
 }
 
@@ -46,5 +44,5 @@ func Report(errs io.Writer, command string, err error) {
 		}
 		return
 	}
-	fmt.Fprintln(errs, command+":", plain.Shown(err.Error()))
+	fmt.Fprintln(errs, command+":", plain.Shown(own(err)))
 }

@@ -192,7 +192,7 @@ func TestFlagsThatAreRefused(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "mcp.json")
 	require.NoError(t, os.WriteFile(config, []byte(`{"mcpServers":{}}`), 0o600))
 	for want, args := range map[string][]string{
-		`unexpected argument "x"`:          {"x"},
+		`unexpected argument "x": name the file by -config`: {"x"},
 		"-debug needs -http":               {"-debug"},
 		"-max-message must be positive":    {"-max-message", "-1"},
 		`-log-level "loud": no such level`: {"-log-level", "loud"},

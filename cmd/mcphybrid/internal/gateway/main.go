@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+		return servers.Unexpected(flags.Arg(0))
 	}
 	said := given(flags)
 	if err := web.CheckFlags(*address, said); err != nil {

@@ -34,6 +34,10 @@ func (g *gateway) showStart(s *terminal.Sheet, config, url, page string) {
 		s.Text("the page is at      " + page)
 	}
 	g.started.Go(func() {
-		new(servers.Starts).Follow(g.all, g.mgr.Servers, func(line string) { s.Text(line) })
+		new(servers.Starts).Follow(g.all, g.mgr.Servers, func(line string) {
+			if g.begin.Err() == nil { // else they were told to end
+				s.Text(line)
+			}
+		})
 	})
 }

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"io"
+	"log/slog"
 	"os"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
@@ -28,6 +30,19 @@ the page is at      http://127.0.0.1:\d+/debug
 ✗ gone +\d\.\d\ds  failed: program not found: no-such-program
 1 of 2 servers are ready after \d\.\d\ds, with 1 tools
 $`, book.String())
+}
+
+// A gateway that is told to end while its servers start says nothing of what became of them.
+func TestEndDuringTheStartInATerminal(t *testing.T) {
+	t.Parallel()
+	path := commandtest.WriteFile(t, "mcp.json", file(`"silent": `+commandtest.Child(t, "silent")))
+	cfg, err := mcphybrid.LoadConfig(path)
+	require.NoError(t, err)
+	g := newGateway(gatewayOptions{servers: cfg.Servers, log: slog.New(slog.DiscardHandler)})
+	book := new(mcptest.Log)
+	g.showStart(terminal.Paper(book, 80), "mcp.json", "", "")
+	g.close()
+	assert.Equal(t, "1 servers of mcp.json start; the file is read again when it changes\n", book.String())
 }
 
 // In a pipe there are lines of the log only.

@@ -4,7 +4,8 @@
 //
 //	mcphybrid inspect -config mcp.json [-dialect CLIENT] [-login SERVER | -logout SERVER] [-json] [-query Q] [-call NAME -args JSON] [-cache FILE]
 //
-// A flag that would have no effect beside the others is an error.
+// A flag that would have no effect beside the others is an error. The exit status is 0 also if a
+// server is down, 1 if the file can't be read or the call fails, and 2 for wrong flags.
 //
 // With -login, it prints the address of a page where you log in to the server, and waits
 // for the browser. Later runs find the tokens in the folder -tokens.
@@ -17,6 +18,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -55,7 +57,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	flags.SetOutput(stderr)
 	s.file.AddFlags(flags, "the `file` in which an MCP client has its servers")
 	flags.BoolVar(&s.json, "json", false, "print JSON")
-	flags.StringVar(&s.query, "query", "", "search the deferred tools for this `text`")
+	flags.StringVar(&s.query, "query", "", "search the tools for this `text`")
 	flags.StringVar(&s.call, "call", "", "call the tool of this registered `name`")
 	flags.StringVar(&s.arguments, "args", "{}", "the arguments of the call, as `JSON`")
 	flags.StringVar(&s.login, "login", "", "log in to the `server` of this name")
@@ -70,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 		return exit.Unusable(err)
 	}
 	if flags.NArg() > 0 {
-		return exit.Unusable(fmt.Errorf("unexpected argument %q", flags.Arg(0)))
+		return exit.Unusable(servers.Unexpected(flags.Arg(0)))
 	}
 	return s.inspect(ctx, stdout, stderr)
 }
@@ -134,20 +136,22 @@ func (s *settings) inspect(ctx context.Context, stdout, stderr *os.File) error {
 	if s.query != "" {
 		r.search(mgr, s.query)
 	}
+	called := error(nil)
 	if s.call != "" {
 		show := terminal.Show(stderr, calling(s.call))
 		r.Result, err = mgr.Call(ctx, s.call, s.arguments)
 		show.Stop(false)
 		if err != nil {
 			complaints.Text(err.Error()) // the result says it too
+			called = exit.ErrFound
 		}
 	}
 	if s.json {
-		return terminal.PrintJSON(stdout, r)
+		return cmp.Or(terminal.PrintJSON(stdout, r), called)
 	}
 	sheet := terminal.NewSheet(stdout)
 	r.print(sheet)
-	return sheet.Err()
+	return cmp.Or(sheet.Err(), called)
 }
 
 // calling draws for how long a call has been under way.

@@ -82,7 +82,7 @@ func TestInspectJSON(t *testing.T) {
 
 func TestInspectText(t *testing.T) {
 	stdout, stderr, err := inspect.Run(t, "-config", writeConfig(t, ""), "-query", "dish 41", "-call", "mcp_kitchen__nope")
-	require.NoError(t, err)
+	assert.Equal(t, 1, exit.Status(err))
 	assert.Contains(t, stdout, "kitchen              ready          50 tools")
 	assert.Contains(t, stdout, "40 inline, 10 deferred")
 	assert.Regexp(t, `\nkitchen +\d+ +\d+ +\d+  █{27}░{6}\n`, stdout, "40 of 50 alike tools")
@@ -127,7 +127,7 @@ func TestInspectRefusals(t *testing.T) {
 		want string
 	}{
 		{[]string{"-config", "nowhere.json"}, "nowhere.json: no such file"},
-		{[]string{"-config", writeConfig(t, ""), "more"}, `unexpected argument "more"`},
+		{[]string{"-config", writeConfig(t, ""), "more"}, `unexpected argument "more": name the file by -config`},
 	} {
 		stdout, _, err := inspect.Run(t, test.args...)
 		assert.ErrorContains(t, err, test.want)
@@ -157,6 +157,23 @@ func TestInspectFlagsThatClash(t *testing.T) {
 	}
 	_, _, err := inspect.Run(t, "-config", config, "-query", "dish", "-call", "mcp_kitchen__tool_00")
 	assert.NoError(t, err)
+}
+
+// A call that was refused has its result printed, and exit status 1.
+func TestInspectCallsThatFail(t *testing.T) {
+	config := writeConfig(t, "")
+	for _, test := range []struct{ arguments, want string }{
+		{`{"text": 5}`, "/text"},
+		{`no JSON`, "JSON"},
+	} {
+		for _, form := range []string{"-json", "-json=false"} {
+			stdout, stderr, err := inspect.Run(t, "-config", config, form, "-call", "mcp_kitchen__tool_00", "-args", test.arguments)
+			assert.ErrorIs(t, err, exit.ErrFound, test.arguments)
+			assert.Equal(t, 1, exit.Status(err))
+			assert.Contains(t, stdout, test.want)
+			assert.Contains(t, stderr, test.want)
+		}
+	}
 }
 
 func TestInspectUsage(t *testing.T) {

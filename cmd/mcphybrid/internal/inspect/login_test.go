@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,7 @@ func TestInspectLogin(t *testing.T) {
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"mcpServers": {"web": {"url": %q}}}`, a.Server), 0o600))
 	args := []string{"-config", config, "-tokens", filepath.Join(dir, "tokens"), "-call", "mcp_web__echo", "-args", `{"text": "soup"}`}
 	stdout, stderr, err := inspect.Run(t, args...)
-	require.NoError(t, err)
+	require.ErrorIs(t, err, exit.ErrFound, "the call failed")
 	assert.Contains(t, stdout+stderr, "unauthorized")
 
 	out, err := os.Create(filepath.Join(dir, "out"))
@@ -50,11 +51,11 @@ func TestInspectLogin(t *testing.T) {
 	assert.Empty(t, stderr)
 	assert.Contains(t, stdout, "ready")
 	stdout, stderr, err = inspect.Run(t, append(args, "-logout", "web")...)
-	require.NoError(t, err)
+	require.ErrorIs(t, err, exit.ErrFound, "the call failed")
 	assert.Contains(t, stdout+stderr, "unauthorized")
 	assert.Equal(t, 1, a.Count().Revoked)
 	stdout, stderr, err = inspect.Run(t, args...)
-	require.NoError(t, err)
+	require.ErrorIs(t, err, exit.ErrFound, "the call failed")
 	assert.Contains(t, stdout+stderr, "unauthorized")
 	_, _, err = inspect.Run(t, append(args, "-logout", "none")...)
 	assert.ErrorContains(t, err, "there is no such server")

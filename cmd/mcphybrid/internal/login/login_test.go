@@ -3,6 +3,7 @@ package login
 import (
 	"bufio"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,4 +94,21 @@ func TestLoginFails(t *testing.T) {
 	}
 	_, _, err = login.Run(t, "-config", "nowhere.json")
 	assert.ErrorContains(t, err, "nowhere.json: no such file")
+}
+
+// A server that refuses requests but has no authorization server offers no login: a token in its
+// headers helps.
+func TestServersWithoutALogin(t *testing.T) {
+	refuses := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusNotFound
+		if strings.HasSuffix(r.URL.Path, "/mcp") {
+			status = http.StatusUnauthorized
+		}
+		w.WriteHeader(status)
+	}), "127.0.0.1:0")
+	config := commandtest.Config(t, fmt.Sprintf(`"x": {"url": %q}`, strings.TrimSuffix(refuses, "/mcp")+"/mcp"))
+	stdout, _, err := login.Run(t, "-config", config, "-tokens", t.TempDir())
+	assert.EqualError(t, err, "1 of 1 logins failed")
+	assert.Contains(t, stdout, `x: the server offers no login: put a token into its headers, in the form "headers": {"Authorization": "Bearer ${TOKEN}"}: registering as a client: `)
+	assert.Contains(t, stdout, "404")
 }

@@ -28,6 +28,9 @@ func startLine(s mcphybrid.ServerStatus, now time.Time) string {
 		mark, note, took = "✗", "failed: "+cause.Of(s.Err).What, s.Took
 	case mcphybrid.StateUnauthorized:
 		mark, note, took = "✗", "wants a login: mcphybrid login "+s.Name, s.Took
+		if why := cause.Of(s.Err); why.Kind == cause.Token {
+			note = "failed: " + why.What
+		}
 	}
 	return fmt.Sprintf("%s %s %6.2fs  %s", mark, terminal.Pad(terminal.Cut(terminal.Clean(s.Name), LongName), LongName), took.Seconds(), note)
 }

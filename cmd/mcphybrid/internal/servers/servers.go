@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/config"
@@ -68,13 +70,33 @@ func ShowPage(to *os.File) func(context.Context, mcphybrid.LoginPage) (string, e
 // ErrInterrupted says that a person did not wait for the servers.
 var ErrInterrupted = errors.New("interrupted")
 
-// Start starts the servers. The status of each says what is wrong with it.
+// Unexpected is the error of an argument of a command that takes the file by a flag.
+func Unexpected(argument string) error {
+	return fmt.Errorf("unexpected argument %q: name the file by -config", argument)
+}
+
+// Start starts the servers, each of which is tried once, and waits also for those that are still
+// at work, such as downloading. The status of each says what is wrong with it.
 func Start(ctx context.Context, mgr *mcphybrid.Manager, stderr *os.File) error {
 	show := terminal.Show(stderr, starting(mgr.Servers))
 	_ = mgr.Start(ctx)
+	awaitWork(ctx, mgr.Servers)
 	show.Stop(true)
 	if ctx.Err() != nil {
 		return ErrInterrupted
 	}
 	return nil
+}
+
+// awaitWork waits until no server connects any more, or ctx ends.
+func awaitWork(ctx context.Context, servers func() []mcphybrid.ServerStatus) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for slices.ContainsFunc(servers(), func(s mcphybrid.ServerStatus) bool { return s.State == mcphybrid.StateConnecting }) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

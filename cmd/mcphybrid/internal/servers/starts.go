@@ -69,12 +69,24 @@ func (s *Starts) Follow(ctx context.Context, servers func() []mcphybrid.ServerSt
 		}
 	}
 	tell()
-	ready, tools := 0, 0
-	all := servers()
+	write(became(servers(), time.Since(begun)))
+}
+
+// became says what became of the servers.
+func became(all []mcphybrid.ServerStatus, took time.Duration) string {
+	ready, cached, tools := 0, 0, 0
 	for _, st := range all {
-		if st.State == mcphybrid.StateReady {
-			ready, tools = ready+1, tools+st.Tools
+		tools += st.Tools
+		switch {
+		case st.State == mcphybrid.StateReady:
+			ready++
+		case st.Tools > 0 || st.State == mcphybrid.StateCached:
+			cached++
 		}
 	}
-	write(fmt.Sprintf("%d of %d servers are ready after %.2fs, with %d tools", ready, len(all), time.Since(begun).Seconds(), tools))
+	from := ""
+	if cached > 0 {
+		from = fmt.Sprintf(", %d more are known from the cache", cached)
+	}
+	return fmt.Sprintf("%d of %d servers are ready after %.2fs%s, with %d tools", ready, len(all), took.Seconds(), from, tools)
 }

@@ -41,3 +41,15 @@ func TestStarts(t *testing.T) {
 		}, lines)
 	})
 }
+
+// Servers whose tools are known from the cache are no less there than those that are ready.
+func TestWhatBecameOfTheServers(t *testing.T) {
+	t.Parallel()
+	ready := mcphybrid.ServerStatus{State: mcphybrid.StateReady, Tools: 2}
+	rests := mcphybrid.ServerStatus{State: mcphybrid.StateCached, Tools: 3}
+	refreshes := mcphybrid.ServerStatus{State: mcphybrid.StateConnecting, Tools: 4}
+	begins := mcphybrid.ServerStatus{State: mcphybrid.StateConnecting}
+	assert.Equal(t, "1 of 4 servers are ready after 0.09s, 2 more are known from the cache, with 9 tools",
+		became([]mcphybrid.ServerStatus{ready, rests, refreshes, begins}, 90*time.Millisecond))
+	assert.Equal(t, "1 of 2 servers are ready after 0.09s, with 2 tools", became([]mcphybrid.ServerStatus{ready, begins}, 90*time.Millisecond))
+}
