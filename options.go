@@ -239,8 +239,9 @@ type Options struct {
 	MaxResult int
 
 	// Select has the model take a part of a long result by an expression, such as those
-	// of the package jq: [PageToolName] then takes one, and the note where a result was
-	// cut says what it consists of. If nil, the model only reads on.
+	// of the package jq: [PageToolName] then takes one. Of a result above MaxResult from
+	// which parts can be selected, the model sees 4 KiB and what it consists of. If nil,
+	// the model only reads on.
 	Select ResultSelector
 
 	// MaxKept is how many bytes of long results all sessions together keep, so that

@@ -139,6 +139,11 @@ func TestSelectFromLongResults(t *testing.T) {
 		assert.False(t, failed)
 		assert.Equal(t, test.want, got, test.expression)
 	}
+	big, _ := newTestManager(t, &Options{Select: jq.Selector{}, Servers: []ServerConfig{serving("a", tool)}})
+	shown, err := big.Call(t.Context(), "mcp_a__issues", nil)
+	require.NoError(t, err)
+	assert.Less(t, len(mcp.GetTextFromContent(shown.Content[0])), 4500, "of 60 KB, with a limit of 48")
+
 	long, _ := call(PageToolName, `{"id":"r1","select":".items[].title"}`)
 	assert.Less(t, len(long), 1100)
 	assert.Contains(t, long, "selected bytes; select less to see the others …]")

@@ -30,6 +30,10 @@ type pages struct {
 	offered bool // a result was cut since the last Compact
 }
 
+// maxSelectable is how many bytes are shown of a text that is too long and from which the model
+// may select: what it looks for is seldom where the text is cut.
+const maxSelectable = 4 << 10
+
 // truncate returns r, cut to [Options.MaxResult] and [Options.MaxMedia] if it is longer.
 // It then keeps the whole text, so that the model can read it page by page.
 func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
@@ -38,16 +42,26 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 	pages := mayUse(s.rights, PageToolName) && s.canRead()
 	if pages {
 		notes.Cut = func(from, to, total int) string {
-			s.mu.Lock()
-			s.pages.last++
-			number = s.pages.last
-			s.mu.Unlock()
+			if number == 0 {
+				s.mu.Lock()
+				s.pages.last++
+				number = s.pages.last
+				s.mu.Unlock()
+			}
 			return textCut(pageID(number), from, to, total)
 		}
 	}
-	cut, whole := result.Fit(r, result.Bounds{Text: s.tenant.opts.MaxResult, Media: s.tenant.opts.MaxMedia}, notes)
+	bounds := result.Bounds{Text: s.tenant.opts.MaxResult, Media: s.tenant.opts.MaxMedia}
+	cut, whole := result.Fit(r, bounds, notes)
 	if whole == "" || !pages {
 		return cut
+	}
+	shape := s.shapeOf(whole)
+	if shape != "" && bounds.Text > maxSelectable {
+		bounds.Text = maxSelectable
+		if less, same := result.Fit(r, bounds, notes); same == whole { // else structured content would come to it
+			cut = less
+		}
 	}
 	s.mu.Lock()
 	first := !s.pages.offered
@@ -59,7 +73,7 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 	if first {
 		s.syncRegistry() // registers the page tool
 	}
-	if shape := s.shapeOf(whole); shape != "" {
+	if shape != "" {
 		cut.Content = append(cut.Content[:len(cut.Content):len(cut.Content)], mcp.NewTextContent(textShape(pageID(number), shape)))
 	}
 	return cut
