@@ -263,7 +263,8 @@ func TestSpecH5VisibilityIsTrusted(t *testing.T) {
 		old := s.AppTools("s")[0]
 		server.SetTools(secretTool(t, &calls, c.then))
 		soon(t, func() bool {
-			return len(changedTools(m)) == 1 || len(s.AppTools("s")) == 1 && s.AppTools("s")[0].def != old.def
+			apps := s.AppTools("s")
+			return len(changedTools(m)) == 1 || len(apps) == 1 && apps[0].def != old.def
 		})
 		before := calls.Load()
 		_, err := s.Call(t.Context(), "mcp_s__zanzibar", `{"s":"x"}`)
