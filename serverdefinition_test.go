@@ -222,6 +222,7 @@ func decoded(raw json.RawMessage) (t *definition, output json.RawMessage, ok boo
 	if json.Unmarshal(in.Annotations, &t.Annotations) != nil {
 		t.Annotations = mcp.ToolAnnotation{}
 	}
+	t.toolDocument.ReadOnly = t.Annotations.ReadOnlyHint != nil && *t.Annotations.ReadOnlyHint
 	var execution mcp.ToolExecution
 	t.Task = json.Unmarshal(in.Execution, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
 	t.Needs, t.BadNeeds = parseNeeds(in.Meta)
