@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,4 +175,45 @@ func TestLook(t *testing.T) {
 	h.renew(time.Now())
 	require.ErrorIs(t, h.Err(), context.Canceled)
 	assert.ErrorIs(t, context.Cause(derived), store.ErrLeaseLost)
+}
+
+// Of many that wait for a lease, one asks the engine, and nothing is left of them.
+func TestQueues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q Queues
+		f := &fake{takes: []answer{{}}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				_, _, err := q.Hold(ctx, "x", f, DefaultTime)
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+			})
+		}
+		all.Wait()
+		assert.InDelta(t, time.Minute/mostWait, f.taken, 240+100)
+		assert.Empty(t, q.byID)
+
+		f = &fake{takes: []answer{{yes: true}}, renews: []answer{{yes: true}}}
+		_, first, err := q.Hold(t.Context(), "x", f, DefaultTime)
+		require.NoError(t, err)
+		_, second, err := q.Hold(t.Context(), "x", f, DefaultTime)
+		require.NoError(t, err, "who holds it waits no more")
+		assert.Empty(t, q.byID)
+		first()
+		second()
+
+		f = &fake{takes: []answer{{err: errAway, wait: time.Second}}}
+		began := time.Now()
+		for range 100 {
+			all.Go(func() {
+				_, _, err := q.Hold(t.Context(), "x", f, DefaultTime)
+				assert.ErrorIs(t, err, errAway)
+			})
+		}
+		all.Wait()
+		assert.Less(t, time.Since(began), 3*time.Second, "all are told at once")
+		assert.Empty(t, q.byID)
+	})
 }

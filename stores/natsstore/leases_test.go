@@ -65,3 +65,17 @@ func TestLeaseEndsWhileNothingIsWritten(t *testing.T) {
 	assert.ErrorIs(t, err, store.ErrUnavailable)
 	assert.Less(t, time.Since(began), 5*time.Second)
 }
+
+// A process with a shorter LeaseTime does not end the leases of those with a longer one.
+func TestLeaseTimesDiffer(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	held, release, err := e.open(t, Options{LeaseTime: 30 * time.Second}).Leases().Lease(t.Context(), "x")
+	require.NoError(t, err)
+	defer release()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, _, err = e.open(t, Options{LeaseTime: time.Second}).Leases().Lease(ctx, "x")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.NoError(t, held.Err())
+}
