@@ -36,7 +36,9 @@ var places = arities("nth/1 getpath/1")
 // Functions are the functions of jq that an expression may call, in order, each with the number
 // of its arguments. Beside these there are paths, slices, operators, if, reduce, foreach, try,
 // variables, strings with \(…), and the formats @json, @text, @csv and @tsv. Assignments,
-// definitions, the environment, the clock and other inputs are left out.
+// definitions, the environment, the clock and other inputs are left out. What works on much at
+// once is bounded: an array of more than 250,000 elements can't be sorted, nor one of more than a
+// few be looked for in another, and texts of more than [MaxInput] bytes are not read by fromjson.
 func Functions() []string {
 	var all []string
 	for _, some := range []map[string]bool{plain, making, ours, byKeys, sorting, places} {
