@@ -14,8 +14,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
+	"math/big"
 	"strings"
 	"time"
 
@@ -149,22 +149,8 @@ func decode(text string) (value any, err error) {
 	if !ok {
 		return nil, errors.New("the result is not JSON")
 	}
-	tokens := json.NewDecoder(strings.NewReader(text))
-	tokens.UseNumber()
-	for n := 0; ; n++ {
-		token, err := tokens.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, errors.New("the result is not JSON")
-		}
-		if digits, ok := token.(json.Number); ok && len(digits) > maxDigits {
-			return nil, fmt.Errorf("the result has a number of more than %d digits", maxDigits)
-		}
-		if n > 2*MaxValues { // keys and ends of arrays are tokens too
-			return nil, fmt.Errorf("the result has more than %d values", MaxValues)
-		}
+	if _, err := measure(text, "result"); err != nil {
+		return nil, err
 	}
 	values := json.NewDecoder(strings.NewReader(text))
 	values.UseNumber()
@@ -172,6 +158,28 @@ func decode(text string) (value any, err error) {
 		return nil, errors.New("the result is not JSON")
 	}
 	return value, nil
+}
+
+// measure returns how many objects a JSON text has, up to where it is wrong, or an error if its
+// values are too many or too large.
+func measure(text, what string) (objects int, err error) {
+	tokens := json.NewDecoder(strings.NewReader(text))
+	tokens.UseNumber()
+	for n := 0; ; n++ {
+		token, err := tokens.Token()
+		if err != nil { // io.EOF, or who decodes it tells
+			return objects, nil
+		}
+		if token == json.Delim('{') {
+			objects++
+		}
+		if digits, ok := token.(json.Number); ok && len(digits) > maxDigits {
+			return 0, fmt.Errorf("the %s has a number of more than %d digits", what, maxDigits)
+		}
+		if n > 2*MaxValues { // keys and ends of arrays are tokens too
+			return 0, fmt.Errorf("the %s has more than %d values", what, MaxValues)
+		}
+	}
 }
 
 // A stepContext ends after [MaxSteps] looks at it: gojq looks before each step.
@@ -222,13 +230,17 @@ func (s *spending) pay(n int) bool {
 	return true
 }
 
-// cost returns about how many bytes v would have if no part of it were shared, or more than
-// most.
+// cost returns about how many bytes v would have if no part of it were shared, in memory or as
+// JSON, or more than most.
 func cost(v any, most int) int {
 	n := 16
 	switch v := v.(type) {
 	case string:
-		n += len(v)
+		n += size(v)
+	case json.Number:
+		n = max(n, len(v))
+	case *big.Int:
+		n = max(n, v.BitLen()/3)
 	case []any:
 		for _, e := range v {
 			if n += cost(e, most-n); n > most || n < 0 {
@@ -237,9 +249,23 @@ func cost(v any, most int) int {
 		}
 	case map[string]any:
 		for key, e := range v {
-			if n += 32 + len(key) + cost(e, most-n); n > most || n < 0 {
+			if n += 32 + size(key) + cost(e, most-n); n > most || n < 0 {
 				return math.MaxInt
 			}
+		}
+	}
+	return n
+}
+
+// size returns how many bytes a string has as JSON, without its quotes, or a few more.
+func size(s string) int {
+	n := len(s)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\':
+			n++
+		case c < ' ', c == 0x7f:
+			n += len(`\u0000`) - 1
 		}
 	}
 	return n

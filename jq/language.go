@@ -12,24 +12,38 @@ import (
 // plain are the functions that make no large values, with the numbers of their arguments.
 // Their arguments are expressions, which are bounded themselves.
 var plain = arities("length/0 not/0 empty/0 error/0 error/1 type/0 has/1 in/1 any/0 any/1 any/2 all/0 all/1 all/2 " +
-	"first/0 first/1 last/0 last/1 nth/1 nth/2 limit/2 skip/2 until/2 while/2 repeat/1 range/1 range/2 range/3 isempty/1 " +
-	"min/0 max/0 min_by/1 max_by/1 select/1 recurse/0 recurse/1 path/1 paths/0 paths/1 getpath/1 " +
+	"first/0 first/1 last/0 last/1 nth/2 limit/2 skip/2 until/2 while/2 repeat/1 range/1 range/2 range/3 isempty/1 " +
+	"min/0 max/0 select/1 recurse/0 recurse/1 " +
 	"numbers/0 strings/0 arrays/0 objects/0 booleans/0 nulls/0 iterables/0 scalars/0 values/0 " +
-	"startswith/1 endswith/1 tonumber/0 floor/0 ceil/0 round/0 sqrt/0 abs/0 toarray/0 true/0 false/0 null/0")
+	"startswith/1 endswith/1 floor/0 ceil/0 round/0 sqrt/0 abs/0 toarray/0 true/0 false/0 null/0")
 
 // making are those whose values are counted, once each is made of a value that was counted.
-var making = arities("keys/0 keys_unsorted/0 to_entries/0 from_entries/0 with_entries/1 map/1 sort/0 sort_by/1 group_by/1 unique/0 unique_by/1 " +
-	"reverse/0 add/0 flatten/0 flatten/1 tostring/0 tojson/0 fromjson/0 ascii_downcase/0 ascii_upcase/0 ltrimstr/1 rtrimstr/1 trim/0 ltrim/0 rtrim/0")
+var making = arities("keys/0 keys_unsorted/0 to_entries/0 from_entries/0 with_entries/1 map/1 path/1 paths/0 paths/1 " +
+	"reverse/0 add/0 flatten/0 flatten/1 tostring/0 tojson/0 ascii_downcase/0 ascii_upcase/0 ltrimstr/1 rtrimstr/1 trim/0 ltrim/0 rtrim/0")
 
 // ours are those that count before they make something.
-var ours = arities("contains/1 join/1 split/1 test/1")
+var ours = arities("contains/1 fromjson/0 join/1 split/1 test/1 tonumber/0")
+
+// byKeys are those that compare keys, which an expression makes. The keys are counted.
+var byKeys = arities("min_by/1 max_by/1 sort_by/1 group_by/1 unique_by/1")
+
+// sorting are those that compare what they get.
+var sorting = arities("sort/0 unique/0")
+
+// places are those whose argument says where something is.
+var places = arities("nth/1 getpath/1")
 
 // Functions are the functions of jq that an expression may call, in order, each with the number
 // of its arguments. Beside these there are paths, slices, operators, if, reduce, foreach, try,
 // variables, strings with \(…), and the formats @json, @text, @csv and @tsv. Assignments,
-// definitions, the environment, the clock and other inputs are left out.
+// definitions, the environment, the clock and other inputs are left out. What works on much at
+// once is bounded: an array of more than 250,000 elements can't be sorted, nor one of more than a
+// few be looked for in another, and texts of more than [MaxInput] bytes are not read by fromjson.
 func Functions() []string {
-	all := slices.Concat(slices.Collect(maps.Keys(plain)), slices.Collect(maps.Keys(making)), slices.Collect(maps.Keys(ours)))
+	var all []string
+	for _, some := range []map[string]bool{plain, making, ours, byKeys, sorting, places} {
+		all = slices.AppendSeq(all, maps.Keys(some))
+	}
 	slices.Sort(all)
 	return all
 }
@@ -97,8 +111,7 @@ func call(name string, args ...*gojq.Query) *gojq.Term {
 func count(t *gojq.Term) {
 	made, suffixes := *t, t.SuffixList
 	made.SuffixList = nil
-	whole := &gojq.Query{Left: &gojq.Query{Term: &made}, Op: gojq.OpPipe, Right: &gojq.Query{Term: call(counted)}}
-	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: whole, SuffixList: suffixes}
+	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: then(&gojq.Query{Term: &made}, counted), SuffixList: suffixes}
 }
 
 func (b *bounder) term(t *gojq.Term) {
@@ -115,6 +128,7 @@ func (b *bounder) term(t *gojq.Term) {
 		b.function(t)
 	case gojq.TermTypeObject:
 		for _, kv := range t.Object.KeyVals {
+			b.variable(kv.Key)
 			b.string(kv.KeyString)
 			b.queries(kv.KeyQuery, kv.Val)
 		}
@@ -164,9 +178,7 @@ func (b *bounder) function(t *gojq.Term) {
 	f := t.Func
 	b.queries(f.Args...)
 	if strings.HasPrefix(f.Name, "$") {
-		if strings.HasPrefix(f.Name, "$__") || f.Name == "$ENV" {
-			b.refuse("the variable %s is not available", f.Name)
-		}
+		b.variable(f.Name)
 		return
 	}
 	key := fmt.Sprintf("%s/%d", f.Name, len(f.Args))
@@ -175,8 +187,24 @@ func (b *bounder) function(t *gojq.Term) {
 		count(t)
 	case ours[key]:
 		f.Name = prefixed + f.Name
+	case byKeys[key]: // as gojq defines it, with keys that are counted
+		each := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: f.Args[0]}}}
+		f.Name, f.Args[0] = "_"+f.Name, then(&gojq.Query{Term: call("map", each)}, counted)
+		count(t)
+	case sorting[key]:
+		*t = gojq.Term{Type: gojq.TermTypeQuery, SuffixList: t.SuffixList,
+			Query: &gojq.Query{Left: &gojq.Query{Term: call(prefixed + "few")}, Op: gojq.OpPipe, Right: then(&gojq.Query{Term: call(f.Name)}, counted)}}
+	case places[key]:
+		f.Args[0] = then(f.Args[0], prefixed+f.Name)
 	case !plain[key]:
 		b.refuse("the function %s is not available%s", key, like(key))
+	}
+}
+
+// variable checks the name of a variable, or another one.
+func (b *bounder) variable(name string) {
+	if strings.HasPrefix(name, "$__") || name == "$ENV" {
+		b.refuse("the variable %s is not available", name)
 	}
 }
 
@@ -201,6 +229,14 @@ func (b *bounder) index(x *gojq.Index) {
 	}
 	b.string(x.Str)
 	b.queries(x.Start, x.End)
+	if x.Start != nil && !x.IsSlice {
+		x.Start = then(x.Start, prefixed+"nth")
+	}
+}
+
+// then returns a query whose values go through a function.
+func then(q *gojq.Query, name string) *gojq.Query {
+	return &gojq.Query{Left: q, Op: gojq.OpPipe, Right: &gojq.Query{Term: call(name)}}
 }
 
 func (b *bounder) patterns(list []*gojq.Pattern) {
@@ -227,8 +263,7 @@ func (b *bounder) string(s *gojq.String) {
 		if q.Term != nil && q.Term.Type == gojq.TermTypeString && q.Term.Str != nil && q.Term.Str.Queries == nil {
 			continue // what stands between them
 		}
-		s.Queries[i] = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery,
-			Query: &gojq.Query{Left: q, Op: gojq.OpPipe, Right: &gojq.Query{Term: call(prefixed + "part")}}}}
+		s.Queries[i] = &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: then(q, prefixed+"part")}}
 	}
 }
 
@@ -243,6 +278,11 @@ func (s *spending) functions() (list []gojq.CompilerOption) {
 	add(times, 2, func(_ any, a []any) any { return numbers(times, a[0], a[1]) })
 	add(divided, 2, func(_ any, a []any) any { return numbers(divided, a[0], a[1]) })
 	add(prefixed+"part", 0, func(v any, _ []any) any { return part(v) })
+	add(prefixed+"few", 0, func(v any, _ []any) any { return few(v) })
+	add(prefixed+"nth", 0, func(v any, _ []any) any { return at(v) })
+	add(prefixed+"getpath", 0, func(v any, _ []any) any { return atPath(v) })
+	add(prefixed+"fromjson", 0, func(v any, _ []any) any { return s.fromJSON(v) })
+	add(prefixed+"tonumber", 0, func(v any, _ []any) any { return toNumber(v) })
 	add(prefixed+"contains", 1, func(v any, a []any) any { return contains(v, a[0]) })
 	add(prefixed+"join", 1, func(v any, a []any) any { return s.join(v, a[0]) })
 	add(prefixed+"split", 1, func(v any, a []any) any { return s.split(v, a[0]) })

@@ -14,7 +14,11 @@ import (
 
 // What is made at once before it can be counted is bounded by these.
 const (
-	maxPairs  = 1_000_000 // pairs of elements that an operator compares
+	maxPairs  = 1_000_000 // pairs of elements that an operator compares, if they are small
+	smallCost = 32        // of an element that is small
+	maxSorted = 250_000   // elements of an array that is sorted
+	maxPlace  = 200       // bytes of an array that is looked for in another
+	anObject  = 256       // bytes of an object beside what is in it
 	maxPart   = 16 << 10  // bytes of a part of a string with \(…): all parts are joined first
 	maxDigits = 1000      // of a number
 	maxRegexp = 5000      // instructions of a regular expression
@@ -22,7 +26,10 @@ const (
 )
 
 // native are gojq's own operators, of numbers and for what can't be large.
-var native = map[string]*gojq.Code{plus: compiled(".[0] + .[1]"), minus: compiled(".[0] - .[1]"), times: compiled(".[0] * .[1]"), divided: compiled(".[0] / .[1]")}
+var native = map[string]*gojq.Code{
+	plus: compiled(".[0] + .[1]"), minus: compiled(".[0] - .[1]"), times: compiled(".[0] * .[1]"), divided: compiled(".[0] / .[1]"),
+	"fromjson": compiled(".[0] | fromjson"), "tonumber": compiled(".[0] | tonumber"),
+}
 
 func compiled(expression string) *gojq.Code {
 	q, err := gojq.Parse(expression)
@@ -85,7 +92,7 @@ func (s *spending) minus(a, b any) any {
 	switch {
 	case isLong(a) || isLong(b):
 		return errMade
-	case len(x)*len(y) > maxPairs:
+	case len(x)*len(y) > maxPairs, min(len(y)*min(cost(a, maxValue), maxValue), len(x)*min(cost(b, maxValue), maxValue)) > maxPairs*smallCost:
 		return errors.New("the arrays are too long to be subtracted")
 	case !s.pay(16 * len(x)):
 		return errMade
@@ -99,6 +106,61 @@ func part(v any) any {
 		return fmt.Errorf("a part of a string has more than %d bytes", maxPart)
 	}
 	return v
+}
+
+// few returns what is to be sorted.
+func few(v any) any {
+	if list, ok := v.([]any); ok && len(list) > maxSorted {
+		return fmt.Errorf("an array of more than %d elements can't be sorted", maxSorted)
+	}
+	return v
+}
+
+// at returns what says where something is in an array or object. An array is looked for.
+func at(v any) any {
+	if _, looked := v.([]any); looked && cost(v, maxPlace) > maxPlace {
+		return errors.New("the array is too large to be looked for in another")
+	}
+	return v
+}
+
+// atPath returns a path.
+func atPath(v any) any {
+	path, _ := v.([]any)
+	for _, e := range path {
+		if err, ok := at(e).(error); ok {
+			return err
+		}
+	}
+	return v
+}
+
+// toNumber makes a number of a text.
+func toNumber(v any) any {
+	if text, ok := v.(string); ok && len(text) > maxDigits {
+		return fmt.Errorf("tonumber is for at most %d digits", maxDigits)
+	}
+	return operate("tonumber", v, nil)
+}
+
+// fromJSON makes a value of a text.
+func (s *spending) fromJSON(v any) any {
+	text, ok := v.(string)
+	if !ok {
+		return operate("fromjson", v, nil)
+	}
+	if len(text) > MaxInput {
+		s.over = true
+		return errMade
+	}
+	objects, err := measure(text, "text")
+	switch {
+	case err != nil:
+		return err
+	case !s.pay(objects * anObject):
+		return errMade
+	}
+	return s.spend(operate("fromjson", text, nil))
 }
 
 func contains(v, part any) any {

@@ -36,30 +36,106 @@ const (
 
 // Hold takes and keeps a lease, as [store.Leases] says. An engine keeps it for d from when it
 // gets a request, so for a holder it lasts d from when it asked, by a clock that nobody sets.
+// A claim may heed its contexts late: nobody waits for it then.
 func Hold(ctx context.Context, c Claim, d time.Duration) (held context.Context, release func(), err error) {
 	asked, err := take(ctx, c, d)
 	if err != nil {
 		return nil, nil, err
 	}
-	held, end := context.WithCancelCause(ctx)
+	inner, end := context.WithCancelCause(ctx)
+	h := &holding{Context: inner, end: end, until: asked.Add(usable(d))}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		if !keep(held, c, d, asked) {
+		if !keep(h, c, d, asked) {
 			end(store.ErrLeaseLost)
 		}
 	}()
-	return held, sync.OnceFunc(func() {
+	stop := h.watch()
+	return h, sync.OnceFunc(func() {
 		end(nil)
-		<-over
-		free(ctx, c)
+		stop()
+		soon(func() {
+			<-over
+			free(ctx, c)
+		})
 	}), nil
+}
+
+// A holding is the context of a lease. Who looks at it when the lease is over sees that, also in
+// a process that was stopped, whose timers are late.
+type holding struct {
+	context.Context
+	end context.CancelCauseFunc
+
+	mu    sync.Mutex
+	until time.Time
+	timer *time.Timer
+}
+
+func (h *holding) Done() <-chan struct{} {
+	h.look()
+	return h.Context.Done()
+}
+
+func (h *holding) Err() error {
+	h.look()
+	return h.Context.Err()
+}
+
+// last returns when the lease is over unless it is renewed.
+func (h *holding) last() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.until
+}
+
+// look ends the context if the lease is over.
+func (h *holding) look() {
+	if !time.Now().Before(h.last()) {
+		h.end(store.ErrLeaseLost)
+	}
+}
+
+// watch ends the context when the lease is over.
+func (h *holding) watch() (stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timer = time.AfterFunc(time.Until(h.until), h.look)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.timer.Stop()
+	}
+}
+
+// renew has the lease last until then.
+func (h *holding) renew(until time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.until = until
+	if h.timer != nil && h.Context.Err() == nil {
+		h.timer.Reset(time.Until(until))
+	}
 }
 
 func free(ctx context.Context, c Claim) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), freeTime)
 	defer cancel()
 	_ = c.Free(ctx) // else it expires
+}
+
+// soon does something, and goes on without it when that takes too long.
+func soon(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(freeTime):
+	}
 }
 
 // usable is how much of a lease a holder uses: the rest is for what it begins just before.
@@ -69,15 +145,14 @@ func usable(d time.Duration) time.Duration { return d - d/10 }
 func take(ctx context.Context, c Claim, d time.Duration) (asked time.Time, err error) {
 	for wait := leastWait; ; wait = min(2*wait, mostWait) {
 		asked = time.Now()
-		taken, err := c.Take(ctx)
+		taken, err := try(ctx, c, d)
 		switch {
 		case err != nil:
-			free(ctx, c) // it may be taken
 			return asked, err
 		case taken && time.Since(asked) < usable(d):
 			return asked, nil
 		case taken: // the answer took too long
-			free(ctx, c)
+			soon(func() { free(ctx, c) })
 		}
 		select {
 		case <-time.After(wait/2 + rand.N(wait/2)):
@@ -87,10 +162,41 @@ func take(ctx context.Context, c Claim, d time.Duration) (asked time.Time, err e
 	}
 }
 
-// keep renews a lease, a third of its time after it was last asked for, until held ends. It
-// reports false when the lease is lost.
-func keep(held context.Context, c Claim, d time.Duration, asked time.Time) bool {
-	until, next := asked.Add(usable(d)), asked.Add(d/3)
+// try asks once for a lease, which is of no use after d. If it fails, it gives back what may be
+// taken.
+func try(ctx context.Context, c Claim, d time.Duration) (taken bool, err error) {
+	ask, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	answered := make(chan struct{})
+	var answer struct {
+		taken bool
+		err   error
+	}
+	go func() {
+		defer close(answered)
+		answer.taken, answer.err = c.Take(ask)
+	}()
+	select {
+	case <-answered:
+		if answer.err == nil {
+			return answer.taken, nil
+		}
+		err = answer.err
+	case <-ask.Done():
+		err = ask.Err()
+	}
+	soon(func() {
+		<-answered
+		free(ctx, c)
+	})
+	return false, err
+}
+
+// keep renews a lease, a quarter of its time after it was last asked for, until held ends. It
+// reports false when the lease is lost. What is not answered is asked again while there is time:
+// an idle connection may have been lost unnoticed.
+func keep(held *holding, c Claim, d time.Duration, asked time.Time) bool {
+	next := asked.Add(d / 4)
 	for {
 		select {
 		case <-time.After(time.Until(next)):
@@ -98,10 +204,11 @@ func keep(held context.Context, c Claim, d time.Duration, asked time.Time) bool 
 			return true
 		}
 		asked = time.Now()
+		until := held.last()
 		if !asked.Before(until) {
 			return false
 		}
-		ask, cancel := context.WithDeadline(held, until)
+		ask, cancel := context.WithTimeout(held, min(until.Sub(asked), usable(d)/2))
 		kept, err := c.Renew(ask)
 		cancel()
 		switch {
@@ -110,11 +217,12 @@ func keep(held context.Context, c Claim, d time.Duration, asked time.Time) bool 
 		case err == nil && !kept:
 			return false
 		case err == nil:
-			until, next = asked.Add(usable(d)), asked.Add(d/3)
+			held.renew(asked.Add(usable(d)))
+			next = asked.Add(d / 4)
 		default: // once more, soon
 			next = time.Now().Add(d / 20)
 		}
-		if next.After(until) {
+		if until := held.last(); next.After(until) {
 			next = until
 		}
 	}

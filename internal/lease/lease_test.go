@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,10 +66,11 @@ func TestHold(t *testing.T) {
 	}{
 		"kept":                           {[]answer{yes}, []answer{yes}, 0, 1},
 		"after others":                   {[]answer{{}, {}, yes}, []answer{yes}, 0, 3},
-		"another's meanwhile":            {[]answer{yes}, []answer{yes, {}}, 20 * time.Second / 3, 1},
+		"another's meanwhile":            {[]answer{yes}, []answer{yes, {}}, 5 * time.Second, 1},
 		"away":                           {[]answer{yes}, []answer{{err: errAway}}, 9 * time.Second, 1},
 		"away for a while":               {[]answer{yes}, []answer{{err: errAway}, {err: errAway}, yes}, 0, 1},
 		"silent":                         {[]answer{yes}, []answer{{yes: true, wait: time.Hour}}, 9 * time.Second, 1},
+		"silent once":                    {[]answer{yes}, []answer{{yes: true, wait: time.Hour}, yes}, 0, 1},
 		"slow":                           {[]answer{yes}, []answer{{yes: true, wait: 4 * time.Second}}, 0, 1},
 		"taken so late that it is over":  {[]answer{{yes: true, wait: 9 * time.Second}, yes}, []answer{yes}, 0, 2},
 		"renewed when it would have end": {[]answer{{yes: true, wait: 8 * time.Second}}, []answer{yes}, 0, 1},
@@ -111,5 +113,107 @@ func TestHoldFails(t *testing.T) {
 		_, _, err = Hold(ctx, f, DefaultTime)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.InDelta(t, time.Minute/mostWait, f.taken, 240, "it asks about as often as it may")
+	})
+}
+
+// A deaf claim heeds no context.
+type deaf struct {
+	fake
+	wait time.Duration // for each answer
+}
+
+func (d *deaf) Take(context.Context) (bool, error) { return d.fake.Take(context.Background()) }
+
+func (d *deaf) Renew(context.Context) (bool, error) {
+	time.Sleep(d.wait)
+	return true, nil
+}
+
+func (d *deaf) Free(context.Context) error {
+	time.Sleep(d.wait)
+	return d.fake.Free(nil)
+}
+
+// A lease is over in time, and nobody waits long, while a claim heeds no context.
+func TestDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &deaf{fake: fake{takes: []answer{{yes: true}}}, wait: time.Minute}
+		began := time.Now()
+		held, release, err := Hold(t.Context(), d, DefaultTime)
+		require.NoError(t, err)
+		<-held.Done()
+		assert.Equal(t, 9*time.Second, time.Since(began))
+		assert.ErrorIs(t, context.Cause(held), store.ErrLeaseLost)
+		release()
+		assert.Equal(t, 10*time.Second, time.Since(began))
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, 1, d.freed)
+
+		for limit, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, time.Hour: 11 * time.Second} {
+			d = &deaf{fake: fake{takes: []answer{{yes: true, wait: time.Minute}}}}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			began = time.Now()
+			_, _, err = Hold(ctx, d, DefaultTime)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.Equal(t, want, time.Since(began))
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			assert.Equal(t, 1, d.freed)
+			cancel()
+		}
+	})
+}
+
+// Who looks at a lease that is over sees that, whether or not a timer has run.
+func TestLook(t *testing.T) {
+	inner, end := context.WithCancelCause(t.Context())
+	h := &holding{Context: inner, end: end, until: time.Now().Add(time.Hour)}
+	derived, cancel := context.WithCancel(h)
+	defer cancel()
+	require.NoError(t, h.Err())
+	h.renew(time.Now())
+	require.ErrorIs(t, h.Err(), context.Canceled)
+	assert.ErrorIs(t, context.Cause(derived), store.ErrLeaseLost)
+}
+
+// Of many that wait for a lease, one asks the engine, and nothing is left of them.
+func TestQueues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q Queues
+		f := &fake{takes: []answer{{}}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				_, _, err := q.Hold(ctx, "x", f, DefaultTime)
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+			})
+		}
+		all.Wait()
+		assert.InDelta(t, time.Minute/mostWait, f.taken, 240+100)
+		assert.Empty(t, q.byID)
+
+		f = &fake{takes: []answer{{yes: true}}, renews: []answer{{yes: true}}}
+		_, first, err := q.Hold(t.Context(), "x", f, DefaultTime)
+		require.NoError(t, err)
+		_, second, err := q.Hold(t.Context(), "x", f, DefaultTime)
+		require.NoError(t, err, "who holds it waits no more")
+		assert.Empty(t, q.byID)
+		first()
+		second()
+
+		f = &fake{takes: []answer{{err: errAway, wait: time.Second}}}
+		began := time.Now()
+		for range 100 {
+			all.Go(func() {
+				_, _, err := q.Hold(t.Context(), "x", f, DefaultTime)
+				assert.ErrorIs(t, err, errAway)
+			})
+		}
+		all.Wait()
+		assert.Less(t, time.Since(began), 3*time.Second, "all are told at once")
+		assert.Empty(t, q.byID)
 	})
 }

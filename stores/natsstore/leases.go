@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 
-	"github.com/mcphybrid/mcphybrid/internal/lease"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -21,7 +20,7 @@ func (s leases) Lease(ctx context.Context, id string) (context.Context, func(), 
 	if err != nil {
 		return nil, nil, fmt.Errorf("natsstore: lease: %w", err)
 	}
-	held, release, err := lease.Hold(ctx, &claim{kv: s.of.leases, key: key, holder: []byte(rand.Text())}, s.of.opts.LeaseTime)
+	held, release, err := s.of.waiting.Hold(ctx, id, &claim{kv: s.of.leases, key: key, holder: []byte(rand.Text())}, s.of.opts.LeaseTime)
 	if err != nil {
 		return nil, nil, fmt.Errorf("natsstore: lease %.256q: %w", id, unavailable(err))
 	}

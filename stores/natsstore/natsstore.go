@@ -65,9 +65,9 @@ type Options struct {
 	// [DefaultTimeout]. It must not be negative.
 	Timeout time.Duration
 
-	// LeaseTime is how long a lease is kept whose holder died or can't reach the servers. All
-	// processes must have the same. If 0, it is [DefaultLeaseTime]. It must not be below a
-	// second.
+	// LeaseTime is how long a lease is kept whose holder died or can't reach the servers. If
+	// processes have different ones, the longest applies to all, and stays until the bucket is
+	// deleted. If 0, it is [DefaultLeaseTime]. It must not be below a second.
 	LeaseTime time.Duration
 }
 
@@ -91,6 +91,8 @@ type Store struct {
 
 	states     jetstream.KeyValue // parts of states
 	stateParts jetstream.Stream   // the stream below states
+
+	waiting lease.Queues
 }
 
 var validBucket = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
@@ -160,8 +162,30 @@ func (s *Store) open(ctx context.Context) error {
 	if s.stateParts, err = js.Stream(ctx, "KV_"+s.states.Bucket()); err != nil {
 		return err
 	}
-	s.leases, err = s.bucket(ctx, js, o.Bucket+"_leases", o.LeaseTime)
+	name := o.Bucket + "_leases"
+	keep, err = s.leaseExpiry(ctx, js, name)
+	if err != nil {
+		return err
+	}
+	s.leases, err = s.bucket(ctx, js, name, keep)
 	return err
+}
+
+// leaseExpiry returns when leases expire: not before a holder thinks that they do, which may
+// have been told a longer time.
+func (s *Store) leaseExpiry(ctx context.Context, js jetstream.JetStream, name string) (time.Duration, error) {
+	kv, err := js.KeyValue(ctx, name)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return s.opts.LeaseTime, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("bucket %s: %w", name, err)
+	}
+	status, err := kv.Status(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("bucket %s: %w", name, err)
+	}
+	return max(s.opts.LeaseTime, status.TTL()), nil
 }
 
 // bucket returns a bucket whose values expire. It changes one that is there only if it

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 
-	"github.com/mcphybrid/mcphybrid/internal/lease"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -21,7 +20,7 @@ func (s leases) Lease(ctx context.Context, id string) (context.Context, func(), 
 	if err := store.CheckID(id); err != nil {
 		return nil, nil, fmt.Errorf("pgstore: lease: %w", err)
 	}
-	held, release, err := lease.Hold(ctx, &claim{s.Shared, id, rand.Text()}, s.opts.LeaseTime)
+	held, release, err := s.waiting.Hold(ctx, id, &claim{s.Shared, id, rand.Text()}, s.opts.LeaseTime)
 	if err != nil {
 		return nil, nil, fmt.Errorf("pgstore: lease %.256q: %w", id, unavailable(err))
 	}
@@ -60,9 +59,12 @@ func (c *claim) until() string {
 	return fmt.Sprintf("clock_timestamp() + interval '%d milliseconds'", c.of.opts.LeaseTime.Milliseconds())
 }
 
-// ask runs a statement, and reports whether it returned a row.
+// ask runs a statement, and reports whether it returned a row. It runs it again where the
+// transactions of the database are isolated so strictly that others' abort it.
 func (c *claim) ask(ctx context.Context, statement string) (done bool, err error) {
-	err = c.of.pool.QueryRow(ctx, statement, c.of.mode, c.id, c.holder).Scan(&done)
+	err = again(ctx, func(ctx context.Context) error {
+		return c.of.pool.QueryRow(ctx, statement, c.of.mode, c.id, c.holder).Scan(&done)
+	})
 	if isNone(err) {
 		return false, nil
 	}

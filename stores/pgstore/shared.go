@@ -60,6 +60,7 @@ type Shared struct {
 	channel string // of notifications
 
 	listener listener
+	waiting  lease.Queues
 }
 
 // Share returns what is shared in the database of pool. The caller keeps pool and closes

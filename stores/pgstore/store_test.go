@@ -311,11 +311,10 @@ func TestConcurrentDrops(t *testing.T) {
 
 // Transactions that block each other are retried; others are not.
 func TestAgain(t *testing.T) {
-	s := new(Store)
 	tries := 0
 	fail := func(code string, times int) error {
 		tries = 0
-		return s.again(t.Context(), func(context.Context) error {
+		return again(t.Context(), func(context.Context) error {
 			if tries++; tries <= times {
 				return fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code})
 			}
@@ -329,7 +328,7 @@ func TestAgain(t *testing.T) {
 	assert.Equal(t, 1, tries)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err := s.again(ctx, func(context.Context) error { return &pgconn.PgError{Code: "40P01"} })
+	err := again(ctx, func(context.Context) error { return &pgconn.PgError{Code: "40P01"} })
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.Equal(t, "40P01", codeOf(err))
 }
