@@ -131,7 +131,7 @@ func (d *deaf) Renew(context.Context) (bool, error) {
 
 func (d *deaf) Free(context.Context) error {
 	time.Sleep(d.wait)
-	return d.fake.Free(nil)
+	return d.fake.Free(context.Background())
 }
 
 // A lease is over in time, and nobody waits long, while a claim heeds no context.
