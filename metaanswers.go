@@ -109,5 +109,5 @@ func (s *Session) answerResourceRead(ctx context.Context, args json.RawMessage) 
 	if err != nil {
 		return mcp.NewToolResultError(textUnread(in.URI, err))
 	}
-	return s.truncate(resources.Result(r))
+	return s.truncateServed(ctx, resources.Result(r))
 }

@@ -170,6 +170,36 @@ func TestSelectorPanics(t *testing.T) {
 	assert.Contains(t, resultText(t, result), "Options.Select")
 }
 
+// A selector that hangs holds up a call no longer than its context lasts, and what we answer
+// ourselves is not selected from.
+func TestSelectorHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := newTestManager(t, &Options{MaxResult: 1000, Select: hangingSelector{t.Context().Done()}, Servers: []ServerConfig{serving("a", writer())}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		result, err := m.Call(ctx, "mcp_a__write", `{"n":1000}`)
+		require.NoError(t, err)
+		assert.Contains(t, resultText(t, result), "bytes are left out here")
+		begun := time.Now()
+		s := m.NewSession(nil)
+		s.truncate(mcp.NewToolResultText(linesOf(1000)))
+		assert.Zero(t, time.Since(begun))
+	})
+}
+
+type hangingSelector struct{ until <-chan struct{} }
+
+func (h hangingSelector) Select(context.Context, string, string) (string, error) {
+	<-h.until
+	return "", nil
+}
+
+func (h hangingSelector) Shape(string) string {
+	<-h.until
+	return "a shape"
+}
+
 type panickingSelector struct{}
 
 func (panickingSelector) Select(context.Context, string, string) (string, error) { panic("select") }

@@ -34,9 +34,19 @@ type pages struct {
 // may select: what it looks for is seldom where the text is cut.
 const maxSelectable = 4 << 10
 
+// truncateServed is truncate for what a server sent, from which the model may select.
+func (s *Session) truncateServed(ctx context.Context, r *mcp.CallToolResult) *mcp.CallToolResult {
+	return s.shorten(r, func(whole string) string { return s.shapeOf(ctx, whole) })
+}
+
 // truncate returns r, cut to [Options.MaxResult] and [Options.MaxMedia] if it is longer.
 // It then keeps the whole text, so that the model can read it page by page.
 func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
+	return s.shorten(r, func(string) string { return "" })
+}
+
+// shorten is truncate, where a text that has a shape is shown with that, and less of it.
+func (s *Session) shorten(r *mcp.CallToolResult, shapeOf func(whole string) string) *mcp.CallToolResult {
 	number := 0
 	notes := result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut, More: textMoreLeftOut}
 	pages := mayUse(s.rights, PageToolName) && s.canRead()
@@ -56,7 +66,7 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 	if whole == "" || !pages {
 		return cut
 	}
-	shape := s.shapeOf(whole)
+	shape := shapeOf(whole)
 	if shape != "" && bounds.Text > maxSelectable {
 		bounds.Text = maxSelectable
 		if less, same := result.Fit(r, bounds, notes); same == whole { // else structured content would come to it
@@ -79,13 +89,13 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 	return cut
 }
 
-// shapeOf describes a text from which the model may select, or returns "".
-func (s *Session) shapeOf(text string) string {
+// shapeOf describes a text from which the model may select, or returns "", also when ctx ends.
+func (s *Session) shapeOf(ctx context.Context, text string) string {
 	selector := s.tenant.opts.Select
 	if selector == nil {
 		return ""
 	}
-	shape, _ := hostcode.Detached(context.Background(), "Options.Select", func() (string, error) { return selector.Shape(text), nil })
+	shape, _ := hostcode.Detached(ctx, "Options.Select", func() (string, error) { return selector.Shape(text), nil })
 	return shape
 }
 
@@ -129,10 +139,10 @@ func (s *Session) selectFrom(ctx context.Context, id, expression, text string) *
 	selector := s.tenant.opts.Select
 	selected, err := hostcode.Detached(ctx, "Options.Select", func() (string, error) { return selector.Select(ctx, expression, text) })
 	if err != nil {
-		return mcp.NewToolResultError(textNotSelected(id, err, s.shapeOf(text)))
+		return mcp.NewToolResultError(textNotSelected(id, err, s.shapeOf(ctx, text)))
 	}
 	if selected == "" {
-		return mcp.NewToolResultText(textNothingSelected(id, s.shapeOf(text)))
+		return mcp.NewToolResultText(textNothingSelected(id, s.shapeOf(ctx, text)))
 	}
 	part, next := result.Page(selected, 0, s.tenant.opts.MaxResult)
 	if next < len(selected) {
