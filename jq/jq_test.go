@@ -222,6 +222,20 @@ func TestShape(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&wide, `,"%s%d": [{"a": {"b": {"c": {"d": 1}}}}]`, strings.Repeat("k", 100), i)
 	}
+	assert.Equal(t, `{"a-b": {a: {a: {a: {a: {a: {…}}}}}}, n: number}`, Selector{}.Shape(`{"n": 1, "a-b": {"a": {"a": {"a": {"a": {"a": {}}}}}}}`))
+	versions := strings.Repeat(`"v": {"license": "MIT", "node": 18},`, 9)
+	for i := range 9 {
+		versions = strings.Replace(versions, `"v"`, fmt.Sprintf(`"1.%d"`, i), 1)
+	}
+	assert.Equal(t, `{at: {"1.0": {license: string, node: number}, "1.1", 7 more}}`, Selector{}.Shape(`{"at": {`+strings.TrimSuffix(versions, ",")+`}}`))
+	deep := strings.Repeat(`{"k": 1, "list": [`, 200) + "1" + strings.Repeat("]}", 200)
+	assert.Equal(t, "{k: number, list: [1 × {k: number, list: [1 × {k: number, list: [1 × {…}]}]}]}", Selector{}.Shape(deep))
+	// As deep as there is room, for all members alike.
+	long := make([]string, 8)
+	for i := range long {
+		long[i] = fmt.Sprintf(`"k%d": {"%s": [1]}`, i, strings.Repeat("x", 59)+`": 1, "y`)
+	}
+	assert.Equal(t, `{k0: {…}, k1: {…}, k2: {…}, k3: {…}, k4: {…}, k5: {…}, k6: {…}, k7: {…}, k8: number}`, Selector{}.Shape("{"+strings.Join(long, ",")+`,"k8": 1}`))
 	shape := Selector{}.Shape("{" + wide.String()[1:] + "}")
 	assert.Less(t, len(shape), 2*maxShape)
 	assert.Contains(t, shape, "more}")
