@@ -88,8 +88,9 @@ func TestErrors(t *testing.T) {
 		"hello":                             "the result is not JSON",
 		"{} {}":                             "the result is not JSON",
 		strings.Repeat(" ", MaxInput) + "1": "the result has 4194305 bytes, more than 4194304",
-		"[" + strings.Repeat("1,", 1100000) + "1]": "the result has more than 500000 values",
-		"[" + strings.Repeat("1", 1001) + "]":      "the result has a number of more than 1000 digits",
+		"[" + strings.Repeat("1,", 499_999) + "1]":                                    "the result has more than 500000 values",
+		"[" + strings.Repeat("1", 1001) + "]":                                         "the result has a number of more than 1000 digits",
+		`["\"` + strings.Repeat("1", 1001) + `", ` + strings.Repeat("1", 999) + `.5]`: "the result has a number of more than 1000 digits",
 	} {
 		_, err := Selector{}.Select(t.Context(), ".", text)
 		assert.ErrorContains(t, err, want)
@@ -135,11 +136,17 @@ func TestHostile(t *testing.T) {
 	list := strings.TrimSuffix(strings.Repeat("12345,", 200_000), ",")
 	text := fmt.Sprintf(`{"list": [%s], "text": %q, "n": 1000000, "big": %s}`, list, strings.Repeat("x", 1<<20), strings.Repeat("9", 999))
 	require.GreaterOrEqual(t, len(hostile), 40)
+	value, err := decode(text) // once: it is the same for all
+	require.NoError(t, err)
 	before := runtime.NumGoroutine()
 	for _, expression := range hostile {
 		peak := watchMemory()
 		begun := time.Now()
-		selected, err := Selector{}.Select(t.Context(), expression, text)
+		selected := ""
+		code, spent, err := compile(expression)
+		if err == nil {
+			selected, err = evaluate(t.Context(), code, spent, value)
+		}
 		took, most := time.Since(begun), peak()
 		name := expression[:min(len(expression), 60)]
 		assert.LessOrEqual(t, len(selected), MaxOutput, name)
@@ -152,6 +159,24 @@ func TestHostile(t *testing.T) {
 		t.Logf("%5d ms %4d MB %-60s %.80v", took.Milliseconds(), most>>20, name, err)
 	}
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+}
+
+// What expressions select from is decoded within limits too.
+func TestHostileInput(t *testing.T) {
+	for _, text := range []string{
+		"[" + strings.Repeat("1,", MaxValues) + "1]", "[" + strings.Repeat("[],", MaxValues/2-2) + "1]", "[" + strings.Repeat(`{"":1},`, MaxValues/5-2) + "1]",
+		`[` + strings.Repeat(`"",`, MaxValues-3) + `""]`, strings.Repeat("[", 5000) + strings.Repeat("]", 5000), strings.Repeat("[", MaxInput), strings.Repeat("[\n", MaxInput/2),
+		`["` + strings.Repeat(`\u0001`, MaxInput/6-10) + `"]`, `"` + strings.Repeat("x", MaxInput-2) + `"`,
+	} {
+		peak := watchMemory()
+		begun := time.Now()
+		shape := Selector{}.Shape(text)
+		_, err := Selector{}.Select(t.Context(), ".", text)
+		took, most := time.Since(begun), peak()
+		assert.Less(t, took, 20*time.Second, text[:20])
+		assert.Less(t, most, 512<<20, text[:20])
+		t.Logf("%5d ms %4d MB %-20s %.60s %v", took.Milliseconds(), most>>20, text[:20], shape, err)
+	}
 }
 
 // watchMemory returns a function that returns the most bytes that the heap had meanwhile, more
