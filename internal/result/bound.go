@@ -33,8 +33,8 @@ func Fit(r *mcp.CallToolResult, b Bounds, n Notes) (fit *mcp.CallToolResult, who
 // Limit returns r, or a copy, that is within the bounds but for the length of its texts.
 //
 // A content that has no text and does not fit becomes a note. Contents before it
-// that fit stay. Structured content that does not fit moves to the texts. If the texts say it
-// already, and either is too long, one of both stays: the shorter one if they say the same.
+// that fit stay. Structured content that does not fit moves to the texts, unless they say it
+// already: then the shorter form stays.
 // Pointers to contents become contents, and a nil content is dropped.
 //
 // Of too many contents, the texts of the last ones become one text, and one note

@@ -2,6 +2,7 @@ package result
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -50,28 +51,32 @@ func Texts(r *mcp.CallToolResult) (source, whole string) {
 // WithText returns r with one text in place of its texts, where the first of them stands, and
 // without structured content.
 func WithText(r *mcp.CallToolResult, text string) *mcp.CallToolResult {
-	result := *withText(r, text)
+	result := withText(r, text, 0, len(r.Content))
 	result.StructuredContent, result.RawStructuredContent = nil, nil
-	return &result
+	return result
 }
 
-// withText is WithText with the structured content of r.
-func withText(r *mcp.CallToolResult, text string) *mcp.CallToolResult {
+// withText returns r with one text in place of its texts from and up to those numbers, or first if
+// there are none.
+func withText(r *mcp.CallToolResult, text string, from, to int) *mcp.CallToolResult {
 	result := *r
 	result.Content = make([]mcp.Content, 0, len(r.Content)+1)
-	placed := false
+	number := 0
 	for _, c := range r.Content {
 		plain, _ := Direct(c)
-		_, with := textOf(plain)
-		switch {
-		case plain == nil || with != nil && placed:
-		case with != nil:
-			result.Content, placed = append(result.Content, with(text)), true
-		default:
-			result.Content = append(result.Content, plain)
+		if plain == nil {
+			continue
 		}
+		if _, with := textOf(plain); with != nil {
+			if number++; number-1 == from {
+				plain = with(text)
+			} else if number > from && number <= to {
+				continue
+			}
+		}
+		result.Content = append(result.Content, plain)
 	}
-	if !placed {
+	if number <= from {
 		result.Content = append([]mcp.Content{mcp.NewTextContent(text)}, result.Content...)
 	}
 	return &result
@@ -79,17 +84,18 @@ func withText(r *mcp.CallToolResult, text string) *mcp.CallToolResult {
 
 // Says reports whether structured content is, or all that it consists of is, among texts.
 func Says(texts []string, structured json.RawMessage) bool {
-	said, _ := compare(texts, structured)
+	said, _, _ := compare(texts, structured)
 	return said
 }
 
-// compare reports whether texts say all that structured content says, and whether they say no
-// more. A text with more values than the structured content is not decoded: what that takes
-// in memory has a limit, and what texts take has none.
-func compare(texts []string, structured json.RawMessage) (all, only bool) {
+// compare reports whether texts say all that structured content says, and which of them, from and
+// up to those numbers, say only that; from is to if there are none. A text with more values than the
+// structured content is not decoded: what that takes in memory has a limit, and what texts
+// take has none.
+func compare(texts []string, structured json.RawMessage) (all bool, from, to int) {
 	var v any
 	if text.IsNull(structured) || json.Unmarshal(structured, &v) != nil {
-		return false, false
+		return false, 0, 0
 	}
 	most := values(string(structured))
 	said, forms := make(map[string]bool), make([][2]string, len(texts))
@@ -105,8 +111,19 @@ func compare(texts []string, structured json.RawMessage) (all, only bool) {
 			forms[i] = form
 		}
 	}
-	all = says(said, v, maxDepth)
-	return all, all && saysOnly(forms, v, maxDepth)
+	if !says(said, v, maxDepth) {
+		return false, 0, 0
+	}
+	whole := text.JSON(v)
+	for i, form := range forms {
+		if form[0] == whole || form[1] == whole {
+			return true, i, i + 1
+		}
+	}
+	if areParts(forms, v, maxDepth) {
+		to = len(texts)
+	}
+	return true, 0, to
 }
 
 // maxDepth is how many levels down texts may say what structured content consists of.
@@ -156,16 +173,13 @@ func parts(v any) (elements []any) {
 	return elements
 }
 
-// saysOnly reports whether texts are v or its parts, in order, and nothing else. Each text has
+// areParts reports whether texts are the parts of v, in order, and nothing else. Each text has
 // two forms: itself as a string, and what it is as JSON.
-func saysOnly(texts [][2]string, v any, depth int) bool {
-	is := func(t [2]string, v any) bool { said := text.JSON(v); return said == t[0] || said == t[1] }
-	if len(texts) == 1 && is(texts[0], v) {
-		return true
-	}
+func areParts(texts [][2]string, v any, depth int) bool {
 	elements := parts(v)
-	if len(elements) == 1 {
-		return depth > 0 && saysOnly(texts, elements[0], depth-1)
+	is := func(t [2]string, v any) bool { said := text.JSON(v); return said == t[0] || said == t[1] }
+	if len(elements) == 1 && depth > 0 && areParts(texts, elements[0], depth-1) {
+		return true
 	}
 	for i, e := range elements {
 		if len(elements) != len(texts) || !is(texts[i], e) {
@@ -176,38 +190,35 @@ func saysOnly(texts [][2]string, v any, depth int) bool {
 }
 
 // sayOnce returns r so that no model reads twice what structured content and the texts say both.
-// It does that only where one of them is longer than limit, since a client may want either. If
-// the texts say nothing else and the structured content is shorter, they become that, and it
-// stays too if it fits. Otherwise it goes.
+// It does that only where one of them is longer than limit, since a client may want either. The
+// texts that say nothing else become the structured content, if that is shorter. If then both
+// fit, both stay, otherwise the texts alone.
 func sayOnce(r *mcp.CallToolResult, limit int) *mcp.CallToolResult {
 	raw, err := Structured(r)
 	if err != nil || text.IsNull(raw) {
 		return r
 	}
 	var texts []string
-	size, plainly := 0, true
 	for _, c := range r.Content {
 		plain, _ := Direct(c)
 		if t, with := textOf(plain); with != nil {
-			texts, size = append(texts, t), size+len(t)+len("\n")
+			texts = append(texts, t)
 		}
-		_, isResource := plain.(mcp.EmbeddedResource) // its address says more
-		plainly = plainly && !isResource
 	}
-	if size -= len("\n"); len(raw) <= limit && size <= limit {
+	fits := func(texts []string) bool { return len(strings.Join(texts, "\n")) <= limit && len(raw) <= limit }
+	if fits(texts) {
 		return r
 	}
-	all, only := compare(texts, raw)
+	all, from, to := compare(texts, raw)
 	if !all {
 		return r
 	}
 	result := *r
-	compact := text.Compact(raw)
-	shorter := only && plainly && len(compact) < size
-	if shorter {
-		result = *withText(r, string(compact))
+	if compact := string(text.Compact(raw)); len(compact) < len(strings.Join(texts[from:to], "\n")) {
+		result = *withText(r, compact, from, to)
+		texts = slices.Replace(texts, from, to, compact)
 	}
-	if !shorter || len(raw) > limit {
+	if !fits(texts) {
 		result.StructuredContent, result.RawStructuredContent = nil, nil
 	}
 	return &result

@@ -38,7 +38,8 @@ func TestSayOnce(t *testing.T) {
 		{"a text for each element", withStructured(`{"result":[{"a":1},{"a":2}]}`, "{\n     \"a\": 1\n}", "{\n     \"a\": 2\n}"), 28, []string{`{"result":[{"a":1},{"a":2}]}`}, `{"result":[{"a":1},{"a":2}]}`},
 		{"in another order", withStructured(`{"result":[{"a":1},{"a":2}]}`, "{\n     \"a\": 2\n}", "{\n     \"a\": 1\n}"), 28, []string{"{\n     \"a\": 2\n}", "{\n     \"a\": 1\n}"}, ""},
 		{"a text wrapped", withStructured(`{"result":"a \"b\""}`, `a "b"`), 8, []string{`a "b"`}, ""},
-		{"with more words", withStructured(object, "found:", pretty), 20, []string{"found:", pretty}, ""},
+		{"with more words, and both fit", withStructured(object, "found:", pretty, "."), 26, []string{"found:", object, "."}, object},
+		{"with more words", withStructured(object, "found:", pretty), 20, []string{"found:", object}, ""},
 		{"other words", withStructured(object, "long words that say something else"), 20, []string{"long words that say something else"}, object},
 		{"no JSON", withStructured(`{"a":`, pretty), 20, []string{pretty}, `{"a":`},
 		{"null", withStructured(`null`, pretty), 20, []string{pretty}, `null`},
@@ -52,7 +53,7 @@ func TestSayOnce(t *testing.T) {
 	r := withStructured(object)
 	r.Content = []mcp.Content{mcp.NewImageContent("A", ""), textResource(pretty)}
 	got := sayOnce(r, 10)
-	assert.Equal(t, r.Content, got.Content, "a resource keeps its text")
+	assert.Equal(t, []mcp.Content{r.Content[0], textResource(object)}, got.Content, "a resource keeps its address")
 	assert.Nil(t, got.RawStructuredContent)
 }
 
