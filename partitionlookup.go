@@ -110,7 +110,7 @@ func (p *partition) hasTerms(query string) bool {
 // needs returns the tools that t needs directly.
 func (p *partition) needs(t *BridgeTool) []*BridgeTool {
 	for _, c := range p.catalogs {
-		needs := c.dependencies[t]
+		needs := c.needs[t]
 		for _, name := range c.needsBelow[t] {
 			if i, j, ok := p.placeOf(name); ok {
 				needs = append(slices.Clip(needs), p.catalogs[i].tools[j])
