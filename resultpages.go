@@ -45,7 +45,8 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 	return s.shorten(r, func(string) string { return "" })
 }
 
-// shorten is truncate, where a text that has a shape is shown with that, and less of it.
+// shorten is truncate, but a text that has a shape is shown with it, and with at most
+// maxSelectable of its bytes.
 func (s *Session) shorten(r *mcp.CallToolResult, shapeOf func(whole string) string) *mcp.CallToolResult {
 	number := 0
 	notes := result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut, More: textMoreLeftOut}
@@ -69,7 +70,7 @@ func (s *Session) shorten(r *mcp.CallToolResult, shapeOf func(whole string) stri
 	shape := shapeOf(whole)
 	if shape != "" && bounds.Text > maxSelectable {
 		bounds.Text = maxSelectable
-		if less, same := result.Fit(r, bounds, notes); same == whole { // else structured content would come to it
+		if less, same := result.Fit(r, bounds, notes); same == whole { // else the cut would keep another text
 			cut = less
 		}
 	}
