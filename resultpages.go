@@ -129,7 +129,8 @@ func (s *Session) keepPage(id, whole string) {
 	}
 }
 
-// shorten is truncate, where a text that has a shape is shown with that, and less of it.
+// shorten is truncate, but a text that has a shape is shown with it, and with at most
+// maxSelectable of its bytes.
 func (s *Session) shorten(r *mcp.CallToolResult, shapeOf func(whole string) string) *mcp.CallToolResult {
 	id := ""
 	notes := withoutPages
