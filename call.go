@@ -47,13 +47,14 @@ type Middleware func(next Handler) Handler
 // Every call of a tool takes the same steps, whether it comes from here, from a
 // meta tool or from a registry:
 //
-//  1. Look up the tool. If the name is unknown and would be of a server that is down and
-//     has never listed its tools, connect that server and wait for it. Else suggest the
-//     nearest names.
-//  2. Check that the session may use it.
+//  1. Look up the tool. If the name is unknown, its server may be down: one that has never
+//     listed its tools, or whose tool a saved state has. Then connect that server, wait for
+//     it and look again. Else suggest the nearest names.
+//  2. Check that the session may use it. [ReadOnlyCallToolName] also checks that it only
+//     reads.
 //  3. Remove a null for an optional parameter that can't be null, and validate
 //     the arguments.
-//  4. Run [Options.Middleware].
+//  4. Run [Options.Middleware]. What it passes on is looked up and checked again.
 //  5. Activate the tool if it is deferred, unless the session works [ByBridge].
 //  6. Run it.
 //  7. Cut a result longer than [Options.MaxResult].

@@ -21,7 +21,7 @@ type catalog struct {
 	tools          []*BridgeTool               // in registration order
 	list           toolList                    // of which these are the tools; empty for a part
 	deferredIndex  *deferredIndex              // of these tools
-	dependencies   dependencies                // the tools that each needs
+	needs          toolNeeds                   // the tools that each needs
 	needsBelow     map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
 	problems       []error                     // in registration order
 	quarantined    map[string]*ChangedError    // tools in quarantine, by registered name
@@ -117,7 +117,7 @@ func (c *catalog) overrides(name, server string) bool {
 // servers that have not listed theirs yet, which needs may be about. indexes makes the
 // index, when it is first used.
 func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes names.Prefixes, known knownHints, needs map[string][]string, unlisted []rules.Subject, indexes *deferredIndexer) *catalog {
-	c := &catalog{owner: owner, known: known, prefixes: prefixes, dependencies: make(dependencies)}
+	c := &catalog{owner: owner, known: known, prefixes: prefixes, needs: make(toolNeeds)}
 	c.list = prev.list.next(servers, prefixes.Len())
 	c.tools = c.list.tools
 	var entries []*resources.Entry
@@ -139,7 +139,7 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 		}
 	}
 	c.shelf = resources.NewShelf(prev.shelf, entries, skilled, indexes.ofDocuments)
-	c.resolveDependencies(needs, unlisted)
+	c.resolveNeeds(needs, unlisted)
 	c.noteRemoved(prev)
 	c.deferredIndex = &deferredIndex{maker: indexes}
 	c.byServer = sync.OnceValue(func() map[string]*serverTools {

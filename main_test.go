@@ -459,7 +459,7 @@ func checkCatalog(c *catalog) error {
 			return fmt.Errorf("%s is held back, and in the catalog", name)
 		}
 	}
-	for t, needs := range c.dependencies {
+	for t, needs := range c.needs {
 		for i, n := range append(slices.Clip(needs), t) {
 			if c.tool(n.name) != n || slices.Contains(needs[:i], n) {
 				return fmt.Errorf("%s needs %v", t.name, toolNames(needs))

@@ -116,7 +116,7 @@ func (p *partition) hasTerms(query string) bool {
 // needs returns the tools that t needs directly.
 func (p *partition) needs(t *BridgeTool) []*BridgeTool {
 	for _, c := range p.catalogs {
-		needs := c.dependencies[t]
+		needs := c.needs[t]
 		for _, name := range c.needsBelow[t] {
 			if n, _ := p.find(name); n != nil {
 				needs = append(slices.Clip(needs), n)

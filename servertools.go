@@ -34,6 +34,7 @@ type serverTools struct {
 	gist         string // of them, in a line
 
 	skilled      bool // it has skills, listed or not
+	unlisted     bool // see [ServerConfig.UnlistedResources]
 	lists        bool // its tools are known, even if there are none
 	declares     bool // a tool says what it needs
 	alwaysLoaded bool // a tool is to be always loaded
@@ -96,7 +97,7 @@ func (s *serverTools) tool(name string) *BridgeTool {
 
 // onlyTools reports whether there is nothing beside definitions.
 func (s *serverTools) onlyTools() bool {
-	return len(s.entries)+len(s.changed)+len(s.problems)+len(s.needs) == 0 && !s.skilled
+	return len(s.entries)+len(s.changed)+len(s.problems)+len(s.needs) == 0 && !s.skilled && !s.unlisted
 }
 
 // isSpecial reports whether a catalog must look for more than the tools' names.

@@ -120,7 +120,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 // is the same still, and keeps the *BridgeTool of each tool that old has with the same
 // definition. It is nil if there is nothing to take.
 func (m *Manager) newServerTools(src *source, old *serverTools) *serverTools {
-	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, instructions: src.instructions, skilled: src.skilled && !src.cfg.NoSkills, lists: src.listed != nil || src.server == nil}
+	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, instructions: src.instructions, skilled: src.skilled && !src.cfg.NoSkills, unlisted: src.cfg.UnlistedResources, lists: src.listed != nil || src.server == nil}
 	if src.collision != nil {
 		s.problems = slices.Concat([]error{src.collision}, src.problems)
 	}

@@ -210,6 +210,7 @@ func (e *entry) own() {
 	e.take("eager", &e.Eager, "true or false")
 	e.take("noInstructions", &e.NoInstructions, "true or false")
 	e.take("noSkills", &e.NoSkills, "true or false")
+	e.take("unlistedResources", &e.UnlistedResources, "true or false")
 }
 
 // transport checks that the server is reached in a way that we know.

@@ -97,6 +97,8 @@ const (
 //	"eager"         see [Server.Eager]
 //	"noInstructions" see [Server.NoInstructions]
 //	"noSkills"      see [Server.NoSkills]
+//	"unlistedResources"
+//	                see [Server.UnlistedResources]
 //	"tools"         {"allow": […], "deny": […]}: names or patterns, see [Access]
 //	"needs"         {"edit_file": ["read_file"]}: see [Server.Needs]
 //	"prefix"        see [Server.Prefix]

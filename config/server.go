@@ -97,6 +97,11 @@ type Server struct {
 	// files.
 	NoSkills bool
 
+	// UnlistedResources lets sessions ask the server for resources that it lists nowhere, if
+	// the access lists permit their URIs, as MCP permits a server to have them. Otherwise
+	// sessions read only what Session.ReadResource of the Manager's package says.
+	UnlistedResources bool
+
 	// Tools says which of the server's tools to use. The Manager ignores the
 	// others. Each entry is also about the tool's own name, whatever its form.
 	Tools Access

@@ -47,6 +47,10 @@ type Server struct {
 	learned learned        // from connections that were made
 	asked   broker.Counter // what the server asks, over all connections
 
+	listings   atomic.Int64  // how many were begun
+	publishing chan struct{} // has one while a listing is published
+	published  int64         // the number of the listing that was published last; for who publishes
+
 	mu            sync.Mutex
 	status        Status
 	feed          statusFeed               // of status
@@ -68,7 +72,7 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) 
 	h.Write([]byte(cfg.Name))
 	s := &Server{
 		cfg: cfg, secrets: newSecrets(&cfg.Server, os.Environ()), limits: limits, publish: publish,
-		circuit: newCircuit(limits), subscriptions: make(map[string]*subscription),
+		circuit: newCircuit(limits), publishing: make(chan struct{}, 1), subscriptions: make(map[string]*subscription),
 		status: Status{State: Configured, Since: time.Now(), entered: time.Now()},
 		random: rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
@@ -348,8 +352,13 @@ func late(err error, d time.Duration) error {
 	return err
 }
 
-// list reads the lists over c and publishes them.
+// errOvertaken is why a listing counts no more.
+var errOvertaken = errors.New("a later listing was published first")
+
+// list reads the lists over c and publishes them. The host may still work on a list when its
+// connection is lost, and the next connection has another one.
 func (s *Server) list(ctx context.Context, c *conn) error {
+	number := s.listings.Add(1)
 	all, err := c.list(ctx, s.limits)
 	if err != nil {
 		return c.explain(err)
@@ -360,7 +369,20 @@ func (s *Server) list(ctx context.Context, c *conn) error {
 		}
 		all.Failed[i] = s.told(err)
 	}
-	return s.publish(ctx, all)
+	select {
+	case s.publishing <- struct{}{}:
+		defer func() { <-s.publishing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if number < s.published {
+		return errOvertaken
+	}
+	if err := s.publish(ctx, all); err != nil {
+		return err
+	}
+	s.published = number
+	return nil
 }
 
 // lose drops connection c because of err and plans the next attempt. Only the
