@@ -49,7 +49,7 @@ func (v *view) fitLines(fresh, list []listItem, in section) []listItem {
 	}
 	o := new(mentions)
 	for _, name := range servers {
-		o.servers = append(o.servers, saved.Server{Server: name, Tools: counts[name], Tool: first[name]})
+		o.servers = append(o.servers, &saved.Server{Server: name, Tools: counts[name], Tool: first[name]})
 	}
 	return append(fresh, listItem{section: in, mentions: o})
 }

@@ -182,7 +182,7 @@ func (p *partition) beyond(c *coverage, list []listItem) (more *mentions, ok boo
 // mentionsServer reports whether list mentions the server with that name among those to search.
 func mentionsServer(list []listItem, name string) bool {
 	for _, e := range slices.Backward(list) {
-		if e.section == searchText && slices.ContainsFunc(e.mentions.servers, func(o saved.Server) bool { return o.Server == name }) {
+		if e.section == searchText && slices.ContainsFunc(e.mentions.servers, func(o *saved.Server) bool { return o.Server == name }) {
 			return true
 		}
 	}
@@ -222,6 +222,10 @@ func (p *partition) serversToSearch(overflow map[*BridgeTool]bool, among func(i 
 	for i, c := range p.catalogs {
 		for k := range among(i, c) {
 			server, verdicts := c.list.servers[k], p.verdicts[i].server(k)
+			if mine[server.server] == nil && verdicts.of == nil && verdicts.all.standing.Searchable() {
+				o = append(o, server.line())
+				continue
+			}
 			var found []*BridgeTool
 			for j, t := range server.tools {
 				if verdicts.at(j).standing.Searchable() || overflow[t] {
@@ -231,13 +235,12 @@ func (p *partition) serversToSearch(overflow map[*BridgeTool]bool, among func(i 
 			if len(found) == 0 {
 				continue
 			}
-			line := saved.Server{Server: found[0].def.Server, Tools: len(found), Tool: found[0].def.subject(), Gist: server.gist}
-			subject := mine[line.Server]
+			subject := mine[server.server]
 			if subject == nil && len(found) == len(server.tools) {
-				line.About = server.about()
-				o = append(o, line)
+				o = append(o, server.line())
 				continue
 			}
+			line := server.lineOf(found)
 			subject = cmp.Or(subject, &search.Topic{Server: line.Server})
 			for _, t := range found {
 				subject.Add(t.def.Own)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -43,8 +44,8 @@ type serverTools struct {
 	indexOf map[string]int // index in tools, by registered name
 	version uint64         // of the tools; no other serverTools has it
 
-	once  sync.Once
-	topic string // set by once: see about
+	once sync.Once
+	said *saved.Server // set by once: see line
 }
 
 // makeTools makes the tools of the definitions that access permits. It keeps those of old, if
@@ -103,16 +104,23 @@ func (s *serverTools) onlyTools() bool {
 // isSpecial reports whether a catalog must look for more than the tools' names.
 func (s *serverTools) isSpecial() bool { return s.declares || !s.onlyTools() }
 
-// about returns what the tools are about, of which there must be one.
-func (s *serverTools) about() string {
+// line returns what sections say of all tools, of which there must be one. All that mention the server
+// share it.
+func (s *serverTools) line() *saved.Server {
 	s.once.Do(func() {
+		s.said = s.lineOf(s.tools)
 		subject := search.Topic{Server: s.server}
 		for _, t := range s.tools {
 			subject.Add(t.def.Own)
 		}
-		s.topic = subject.String()
+		s.said.About = subject.String()
 	})
-	return s.topic
+	return s.said
+}
+
+// lineOf returns what sections say of some of the tools, but for what these are about.
+func (s *serverTools) lineOf(tools []*BridgeTool) *saved.Server {
+	return &saved.Server{Server: tools[0].def.Server, Tools: len(tools), Tool: tools[0].def.subject(), Gist: s.gist}
 }
 
 // A toolList is one version of the list of tools. It never changes, and the zero value is
