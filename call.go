@@ -167,7 +167,7 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 	if t != nil {
 		return t, nil
 	}
-	if i, j, there := v.placeOf(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
+	if t, _ := v.find(name); t != nil && (kept == nil || t.is(kept.BridgeTool)) {
 		return nil, &permissionError{name: name}
 	}
 	if held := v.quarantined(name); held != nil {
