@@ -232,7 +232,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromAp
 	}
 	s.link(t.origin(), result.Content)
 	// The host's code may have made the result: its JSON is of the host's making too.
-	return hostcode.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.truncateServed(ctx, result), nil })
+	return hostcode.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.serve(ctx, t, result), nil })
 }
 
 // wrapped returns the handler that makes calls, wrapped in middleware.
