@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"regexp"
 	"regexp/syntax"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -49,6 +51,7 @@ type builtins struct {
 	inst    int64          // instructions of the largest regular expression
 	objects map[int64]*goja.Object
 	parse   func(text string) goja.Value
+	texts   *goja.Object // the prototype of texts
 }
 
 // get and set are for own properties of what the interpreter has.
@@ -71,12 +74,16 @@ func (b *builtins) wrap(o *goja.Object, charge costOf, returned func(goja.Value)
 		if !ok {
 			panic("codemode: the interpreter has no " + name)
 		}
-		b.define(o, name, b.charging(original, charge, returned))
+		b.define(o, name, b.charging(original, charge, returned, o == b.texts))
 	}
 }
 
-func (b *builtins) charging(original goja.Callable, charge costOf, returned func(goja.Value)) func(goja.FunctionCall) goja.Value {
+func (b *builtins) charging(original goja.Callable, charge costOf, returned func(goja.Value), ofTexts bool) func(goja.FunctionCall) goja.Value {
 	return func(call goja.FunctionCall) goja.Value {
+		call.Arguments = slices.Clone(call.Arguments)
+		if ofTexts {
+			call.This = onlyText(call.This)
+		}
 		charge(call)
 		v, err := original(call.This, call.Arguments...)
 		if err != nil {
@@ -124,15 +131,29 @@ func (b *builtins) keys(v goja.Value) int64 {
 	case goja.String:
 		return int64(v.Length())
 	case *goja.Object:
-		if v.ClassName() == "Array" {
+		switch v.ClassName() {
+		case "Array":
 			b.length(v)
-		}
-		if s, ok := v.Export().(string); ok {
-			return int64(len(s))
+		case "String":
+			return int64(len(v.String()))
 		}
 		return int64(len(v.GetOwnPropertyNames()))
 	}
 	return 0
+}
+
+// integer returns the number that v is. It does not export objects: that would copy all that is in them.
+func integer(v goja.Value) (n int64, ok bool) {
+	if _, isObject := v.(*goja.Object); v == nil || isObject {
+		return 0, false
+	}
+	switch x := v.Export().(type) {
+	case int64:
+		return x, true
+	case float64:
+		return int64(x), x == float64(int64(x))
+	}
+	return 0, false
 }
 
 // texts returns how long all texts among the values are together.
@@ -163,10 +184,11 @@ func (b *builtins) array(v goja.Value) {
 
 func (b *builtins) install() {
 	rt := b.rt
+	b.failed, b.texts = b.object("Error"), b.object("String", "prototype")
 	prototypes, err := rt.RunString(preparation)
 	must(err)
 	for i := range 5 {
-		iterator := prototypes.(*goja.Object).Get(fmt.Sprint(i)).(*goja.Object)
+		iterator := prototypes.(*goja.Object).Get(strconv.Itoa(i)).(*goja.Object)
 		b.wrap(iterator, func(goja.FunctionCall) { b.spend(1, 100) }, nil, "next")
 	}
 	b.installArrays()
@@ -186,10 +208,19 @@ func (b *builtins) install() {
 	rt.SetRandSource(func() float64 { b.fail("there is no chance here: Math.random is not supported"); return 0 })
 }
 
+// elements returns the length of an array or a text on which a function of arrays is called. What
+// else has a length may say another one when it is asked again.
+func (b *builtins) elements(v goja.Value) int64 {
+	if o, ok := v.(*goja.Object); ok && o.ClassName() != "Array" {
+		b.fail("this works on arrays only: make one with Array.from first")
+	}
+	return b.length(v)
+}
+
 func (b *builtins) installArrays() {
 	proto := b.object("Array", "prototype")
 	read := func(call goja.FunctionCall) {
-		n := b.length(call.This)
+		n := b.elements(call.This)
 		needle := int64(0)
 		if s, ok := call.Argument(0).(goja.String); ok {
 			needle = int64(s.Length())
@@ -197,28 +228,33 @@ func (b *builtins) installArrays() {
 		b.spend(n/4+n*(needle/64), 0)
 	}
 	write := func(call goja.FunctionCall) {
-		n := b.length(call.This)
-		for _, a := range call.Arguments {
-			if _, isText := a.(goja.String); !isText {
-				n += b.length(a)
-			}
-		}
-		n += int64(len(call.Arguments))
+		n := b.elements(call.This) + int64(len(call.Arguments))
 		b.spend(n/4, 2*bytesOfElement*n)
 	}
 	b.wrap(proto, read, nil, "every", "find", "findIndex", "findLast", "findLastIndex", "forEach", "includes", "indexOf", "lastIndexOf",
 		"reduce", "reduceRight", "reverse", "some", "copyWithin", "fill", "pop", "shift", "at")
-	b.wrap(proto, write, nil, "concat", "filter", "map", "slice", "splice", "with", "toReversed", "toSpliced", "unshift")
+	b.wrap(proto, write, nil, "filter", "map", "slice", "splice", "with", "toReversed", "toSpliced", "unshift")
+	b.wrap(proto, func(call goja.FunctionCall) {
+		n := b.elements(call.This)
+		for i, a := range call.Arguments {
+			if o, ok := a.(*goja.Object); !ok || o.ClassName() != "Array" {
+				call.Arguments[i] = b.rt.NewArray(a) // whatever it says of itself
+			} else {
+				n += b.length(o)
+			}
+		}
+		b.spend(n/4, 2*bytesOfElement*n)
+	}, nil, "concat")
 	b.wrap(proto, func(call goja.FunctionCall) { // adds to what is there
-		b.length(call.This)
+		b.elements(call.This)
 		b.spend(0, 2*bytesOfElement*int64(len(call.Arguments)))
 	}, nil, "push")
 	b.wrap(proto, func(call goja.FunctionCall) {
-		n, long := b.length(call.This), int64(0)
+		n, long := b.elements(call.This), int64(0)
 		if o, ok := call.This.(*goja.Object); ok && goja.IsUndefined(call.Argument(0)) {
 			for i := range n {
 				b.spend(1, 0)
-				if s, ok := o.Get(fmt.Sprint(i)).(goja.String); ok {
+				if s, ok := o.Get(strconv.FormatInt(i, 10)).(goja.String); ok {
 					long += int64(s.Length())
 				}
 			}
@@ -226,13 +262,14 @@ func (b *builtins) installArrays() {
 		b.spend((n+long/32)*int64(bits.Len64(uint64(n))), 2*bytesOfElement*n)
 	}, nil, "sort", "toSorted")
 	b.wrap(proto, func(call goja.FunctionCall) { b.length(call.This) }, nil, "keys", "entries", "values")
-	b.wrap(proto, func(call goja.FunctionCall) {
-		depth := int64(1)
+	b.define(proto, "flat", func(call goja.FunctionCall) goja.Value {
+		depth := 1.0
 		if d := call.Argument(0); !goja.IsUndefined(d) {
-			depth = min(int64(d.ToFloat()), maxJoined)
+			depth = d.ToFloat()
 		}
-		b.flatten(call.This, depth)
-	}, nil, "flat")
+		b.elements(call.This)
+		return b.rt.NewArray(b.flattened(nil, call.This.ToObject(b.rt), depth, maxJoined)...)
+	})
 	flatMap, _ := goja.AssertFunction(proto.Get("flatMap"))
 	b.define(proto, "flatMap", func(call goja.FunctionCall) goja.Value {
 		read(call)
@@ -243,7 +280,7 @@ func (b *builtins) installArrays() {
 					b.spend(0, 2*bytesOfElement*b.length(o))
 				}
 				b.spend(0, bytesOfElement)
-			}))}, args[1:]...)
+			}, false))}, args[1:]...)
 		}
 		return b.must(flatMap(call.This, args...))
 	})
@@ -261,7 +298,7 @@ func (b *builtins) installArrays() {
 	original := array
 	construct := func(call goja.ConstructorCall) *goja.Object {
 		if len(call.Arguments) == 1 {
-			if n, ok := call.Argument(0).Export().(int64); ok {
+			if n, ok := integer(call.Argument(0)); ok {
 				if n > maxLength {
 					b.fail("an array of %d elements is too long: %d is the limit", n, maxLength)
 				}
@@ -284,11 +321,10 @@ func (b *builtins) installArrays() {
 		must(fresh.DefineDataProperty(name, array.Get(name), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	}
 	b.wrap(fresh, func(call goja.FunctionCall) {
-		if o, ok := call.Argument(0).(*goja.Object); ok {
-			n := b.length(o)
-			b.spend(n/4, 2*bytesOfElement*n)
+		if o, ok := call.Argument(0).(*goja.Object); ok && o.ClassName() != "Array" {
+			call.Arguments[0] = b.listed(o)
 		}
-	}, nil, "from")
+	}, b.array, "from")
 	must(proto.DefineDataProperty("constructor", fresh, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	b.define(b.rt.GlobalObject(), "Array", fresh)
 }
@@ -300,22 +336,49 @@ func (b *builtins) must(v goja.Value, err error) goja.Value {
 	return v
 }
 
-// flatten charges for all elements down to a depth.
-func (b *builtins) flatten(v goja.Value, depth int64) {
-	o, ok := v.(*goja.Object)
-	if !ok {
-		return
+// flattened appends the elements of an array, and of those in it down to a depth.
+func (b *builtins) flattened(list []any, o *goja.Object, depth float64, most int) []any {
+	if most == 0 {
+		b.fail("arrays are nested too deep to be flat")
 	}
-	n := b.length(o)
-	b.spend(n, 2*bytesOfElement*n)
-	if depth <= 0 {
-		return
-	}
-	for i := range n {
-		if e, ok := o.Get(fmt.Sprint(i)).(*goja.Object); ok && e.ClassName() == "Array" {
-			b.flatten(e, depth-1)
+	for i := range b.length(o) {
+		e := o.Get(strconv.FormatInt(i, 10))
+		b.spend(1, 2*bytesOfElement)
+		if inner, ok := e.(*goja.Object); ok && depth >= 1 && inner.ClassName() == "Array" {
+			list = b.flattened(list, inner, depth-1, most-1)
+		} else if e != nil {
+			list = append(list, e)
 		}
 	}
+	if len(list) > maxLength {
+		b.fail("an array of %d elements is too long: %d is the limit", len(list), maxLength)
+	}
+	return list
+}
+
+// listed returns what stands for o where its elements are read: what is iterated in its way, else
+// an array. Its own properties are read once, for they may say another thing each time.
+func (b *builtins) listed(o *goja.Object) goja.Value {
+	if iterate, ok := goja.AssertFunction(o.GetSymbol(goja.SymIterator)); ok {
+		fresh := b.rt.NewObject()
+		must(fresh.SetSymbol(goja.SymIterator, func(goja.FunctionCall) goja.Value { return b.must(iterate(o)) }))
+		return fresh
+	}
+	return b.copied(o)
+}
+
+// copied returns the elements of what has a length, as an array.
+func (b *builtins) copied(o *goja.Object) *goja.Object {
+	var list []any
+	for i := range b.length(o) {
+		b.spend(1, 2*bytesOfElement)
+		e := o.Get(strconv.FormatInt(i, 10))
+		if e == nil {
+			e = goja.Undefined()
+		}
+		list = append(list, e)
+	}
+	return b.rt.NewArray(list...)
 }
 
 // joined is the join of arrays. Each element is charged before it is written.
@@ -334,10 +397,10 @@ func (b *builtins) joined(this goja.Value, separator string) goja.Value {
 	var text strings.Builder
 	for i := range b.length(o) {
 		if i > 0 {
-			b.spend(1, int64(len(separator)))
+			b.spend(1, 2*int64(len(separator)))
 			text.WriteString(separator)
 		}
-		if e := o.Get(fmt.Sprint(i)); e != nil && !goja.IsUndefined(e) && !goja.IsNull(e) {
+		if e := o.Get(strconv.FormatInt(i, 10)); e != nil && !goja.IsUndefined(e) && !goja.IsNull(e) {
 			s := e.String()
 			b.spend(1+int64(len(s)/64), 2*int64(len(s)))
 			text.WriteString(s)
@@ -357,15 +420,17 @@ func (b *builtins) installStrings() {
 			b.spend(n/16, 2*factor*n)
 		}
 	}
-	b.wrap(proto, read, nil, "endsWith", "includes", "indexOf", "lastIndexOf", "startsWith")
-	b.wrap(proto, write(1), nil, "slice", "substring", "substr", "toLowerCase", "toUpperCase", "toLocaleLowerCase", "toLocaleUpperCase", "trim", "trimEnd", "trimStart", "trimLeft", "trimRight")
-	b.wrap(proto, write(4), nil, "normalize", "localeCompare")
-	b.wrap(proto, func(call goja.FunctionCall) {
-		times := call.Argument(0).ToFloat()
-		n := float64(b.length(call.This)) * max(times, 0)
-		b.large(n)
-	}, nil, "repeat")
-	b.wrap(proto, func(call goja.FunctionCall) { b.large(call.Argument(0).ToFloat()) }, nil, "padStart", "padEnd")
+	b.wrap(proto, b.onText(read), nil, "endsWith", "includes", "indexOf", "lastIndexOf", "startsWith")
+	b.wrap(proto, b.onText(write(1)), nil, "slice", "substring", "substr", "trim", "trimEnd", "trimStart", "trimLeft", "trimRight")
+	b.wrap(proto, b.onText(write(3)), nil, "toLowerCase", "toUpperCase", "toLocaleLowerCase", "toLocaleUpperCase")
+	b.wrap(proto, b.onText(write(20)), nil, "normalize", "localeCompare")
+	b.wrap(proto, b.onText(func(call goja.FunctionCall) {
+		b.large(float64(b.length(call.This)) * max(b.number(call), 0))
+	}), nil, "repeat")
+	b.wrap(proto, b.onText(func(call goja.FunctionCall) { b.large(b.number(call)) }), nil, "padStart", "padEnd")
+	for _, of := range []string{"Object", "Function", "Error", "RegExp", "Symbol"} { // each makes a text of a name
+		b.wrap(b.object(of, "prototype"), func(goja.FunctionCall) {}, b.made, "toString")
+	}
 	b.define(proto, "concat", func(call goja.FunctionCall) goja.Value {
 		text := new(goja.StringBuilder)
 		for _, v := range append([]goja.Value{call.This}, call.Arguments...) {
@@ -375,6 +440,28 @@ func (b *builtins) installStrings() {
 		}
 		return text.String()
 	})
+}
+
+// onText returns a charge for a function of texts, whose object and arguments are texts from then on:
+// an object may be another text each time.
+func (b *builtins) onText(charge costOf) costOf {
+	return func(call goja.FunctionCall) {
+		for i, a := range call.Arguments {
+			if o, ok := a.(*goja.Object); ok {
+				call.Arguments[i] = o.ToString()
+			}
+		}
+		charge(call)
+	}
+}
+
+// number returns the first argument as a number, which it is from then on.
+func (b *builtins) number(call goja.FunctionCall) float64 {
+	if len(call.Arguments) == 0 {
+		return 0
+	}
+	call.Arguments[0] = call.Arguments[0].ToNumber()
+	return call.Arguments[0].ToFloat()
 }
 
 // large charges for a text of n characters, before it is made.
@@ -437,12 +524,12 @@ func (b *builtins) pattern(pattern, flags goja.Value) {
 
 // search charges for looking through a text by a regular expression. The charge is what that
 // may take at most if all is set, and else only checked: the caller charges what it took.
-func (b *builtins) search(text goja.Value, all bool) {
+func (b *builtins) search(call goja.FunctionCall, all bool) {
 	n := int64(0)
-	if s, ok := text.(goja.String); ok {
-		n = int64(s.Length())
-	} else if o, ok := text.(*goja.Object); ok {
-		n = int64(len(o.String()))
+	if len(call.Arguments) > 0 {
+		s := call.Arguments[0].ToString()
+		call.Arguments[0] = s
+		n = int64(s.(goja.String).Length())
 	}
 	if n > maxSubject {
 		b.fail("a text of %d characters is too long for a regular expression: %d is the limit, split it first", n, maxSubject)
@@ -470,94 +557,154 @@ func (b *builtins) installRegExps() {
 	must(proto.DefineDataProperty("constructor", fresh, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	b.define(b.rt.GlobalObject(), "RegExp", fresh)
 
-	b.wrap(proto, func(call goja.FunctionCall) { b.search(call.Argument(0), false) }, func(v goja.Value) {
+	b.wrap(proto, func(call goja.FunctionCall) { b.search(call, false) }, func(v goja.Value) {
 		if o, ok := v.(*goja.Object); ok { // how far it got is the end of the match, more or less
 			if at := o.Get("index"); at != nil {
 				b.spend(at.ToInteger()/64+16, bytesOfObject+bytesOfElement*b.length(o))
 			}
 		}
 	}, "exec")
-	b.wrap(proto, func(call goja.FunctionCall) { b.search(call.Argument(0), true) }, nil, "test")
+	b.wrap(proto, func(call goja.FunctionCall) { b.search(call, true) }, nil, "test")
 
 	strs := b.object("String", "prototype")
 	symbols := func(symbol *goja.Symbol, charge costOf, returned func(goja.Value)) {
 		f, _ := goja.AssertFunction(proto.GetSymbol(symbol))
-		must(proto.SetSymbol(symbol, b.rt.ToValue(b.charging(f, charge, returned))))
+		must(proto.SetSymbol(symbol, b.rt.ToValue(b.charging(f, charge, returned, false))))
 	}
-	all := func(call goja.FunctionCall) { b.search(call.Argument(0), true) }
+	all := func(call goja.FunctionCall) { b.search(call, true) }
 	symbols(goja.SymMatch, all, b.array)
 	symbols(goja.SymMatchAll, all, nil)
 	symbols(goja.SymSearch, all, nil)
 	symbols(goja.SymSplit, all, b.array)
 	replace, _ := goja.AssertFunction(proto.GetSymbol(goja.SymReplace))
 	must(proto.SetSymbol(goja.SymReplace, b.rt.ToValue(func(call goja.FunctionCall) goja.Value {
-		b.search(call.Argument(0), true)
-		n := int64(len(call.Argument(0).String()))
-		matches := int64(1)
-		if o, ok := call.This.(*goja.Object); ok && strings.Contains(o.Get("flags").String(), "g") {
-			matches = n + 1
-		}
-		return b.must(replace(call.This, call.Argument(0), b.replacement(call.Argument(1), n, matches)))
+		args := []goja.Value{call.Argument(0), b.replacement(call.Argument(1))}
+		b.search(goja.FunctionCall{Arguments: args}, true)
+		b.made(args[0])
+		return b.must(replace(call.This, args...))
 	})))
 	for _, name := range []string{"match", "matchAll", "search"} {
 		f, _ := goja.AssertFunction(strs.Get(name))
 		b.define(strs, name, func(call goja.FunctionCall) goja.Value {
-			if o, ok := call.Argument(0).(*goja.Object); !ok || o.ClassName() != "RegExp" {
-				b.pattern(call.Argument(0), nil)
+			what := call.Argument(0)
+			if o, ok := what.(*goja.Object); !ok || o.ClassName() != "RegExp" {
+				if !goja.IsUndefined(what) {
+					what = what.ToString()
+				}
+				b.pattern(what, nil)
 			}
-			return b.must(f(call.This, call.Arguments...))
+			return b.must(f(onlyText(call.This), what))
 		})
 	}
 	for _, name := range []string{"replace", "replaceAll"} {
 		f, _ := goja.AssertFunction(strs.Get(name))
 		b.define(strs, name, func(call goja.FunctionCall) goja.Value {
-			if _, ok := call.Argument(0).(*goja.Object); ok {
-				return b.must(f(call.This, call.Arguments...))
+			this, what, with := onlyText(call.This), call.Argument(0), b.replacement(call.Argument(1))
+			if o, ok := what.(*goja.Object); ok && o.ClassName() == "RegExp" {
+				return b.must(f(this, what, with))
 			}
-			text, what := call.This.String(), call.Argument(0).String()
-			matches := int64(1)
-			if name == "replaceAll" {
-				matches = int64(strings.Count(text, what))
-			}
-			b.spend(int64(len(text))/16+matches, 2*int64(len(text))+100*matches)
-			return b.must(f(call.This, call.Argument(0), b.replacement(call.Argument(1), int64(len(text)), matches)))
+			what = what.ToString()
+			long := int64(b.length(this))
+			b.spend(long/8, 2*long)
+			return b.must(f(this, what, with))
 		})
 	}
 	split, _ := goja.AssertFunction(strs.Get("split"))
 	b.define(strs, "split", func(call goja.FunctionCall) goja.Value {
-		if _, ok := call.Argument(0).(*goja.Object); !ok && !goja.IsUndefined(call.Argument(0)) {
-			text := call.This.String()
-			parts := int64(strings.Count(text, call.Argument(0).String())) + 1
-			b.spend(parts+int64(len(text))/16, 64*parts+2*int64(len(text)))
+		args := slices.Clone(call.Arguments)
+		this := onlyText(call.This)
+		if o, ok := call.Argument(0).(*goja.Object); (!ok || o.ClassName() != "RegExp") && !goja.IsUndefined(call.Argument(0)) {
+			args[0] = args[0].ToString()
+			s := this.String()
+			parts := int64(strings.Count(s, args[0].String())) + 1
+			b.spend(parts+int64(len(s))/16, 64*parts+2*int64(len(s)))
 		}
-		return b.must(split(call.This, call.Arguments...))
+		return b.must(split(this, args...))
 	})
 }
 
-// replacement charges for what takes the place of so many matches in a text of n bytes, and returns
-// it. What a function returns is charged then.
-func (b *builtins) replacement(v goja.Value, n, matches int64) goja.Value {
-	if f, ok := goja.AssertFunction(v); ok {
-		return b.rt.ToValue(func(call goja.FunctionCall) goja.Value {
-			b.spend(1, bytesOfObject)
-			s := b.must(f(call.This, call.Arguments...)).ToString()
+// onlyText returns the text of an object on which a function of texts is called.
+func onlyText(this goja.Value) goja.Value {
+	if o, ok := this.(*goja.Object); ok {
+		return o.ToString()
+	}
+	return this
+}
+
+// replacement returns a function that returns what takes the place of a match, and charges for that.
+func (b *builtins) replacement(v goja.Value) goja.Value {
+	f, ok := goja.AssertFunction(v)
+	if !ok {
+		template := v.String()
+		f = func(_ goja.Value, args ...goja.Value) (goja.Value, error) { return b.expanded(template, args), nil }
+	}
+	return b.rt.ToValue(func(call goja.FunctionCall) goja.Value {
+		b.spend(1, bytesOfObject)
+		s := b.must(f(goja.Undefined(), call.Arguments...)).ToString()
+		b.made(s)
+		return s
+	})
+}
+
+// expanded returns a replacement text with what its signs $ stand for. args are the match, its
+// groups, its place, the whole text and, if groups have names, these.
+func (b *builtins) expanded(template string, args []goja.Value) goja.Value {
+	if !strings.Contains(template, "$") {
+		return b.rt.ToValue(template)
+	}
+	n := len(args)
+	named, _ := args[n-1].(*goja.Object)
+	if named != nil {
+		n--
+	}
+	whole, at := args[n-1].(goja.String), int(args[n-2].ToInteger())
+	groups := args[:n-2]
+	out := new(goja.StringBuilder)
+	put := func(v goja.Value) {
+		if v != nil && !goja.IsUndefined(v) {
+			s := v.ToString().(goja.String)
 			b.made(s)
-			return s
-		})
+			out.WriteString(s)
+		}
 	}
-	s := v.String()
-	each := int64(len(s))
-	whole := int64(0) // each $& and the like is a part of the text
-	if strings.Contains(s, "$`") || strings.Contains(s, "$'") {
-		each += n * int64(strings.Count(s, "$"))
-	} else {
-		whole = n * int64(strings.Count(s, "$"))
+	for template != "" {
+		sign := strings.IndexByte(template, '$')
+		if sign < 0 || sign == len(template)-1 {
+			put(b.rt.ToValue(template))
+			break
+		}
+		put(b.rt.ToValue(template[:sign]))
+		rest := template[sign+1:]
+		used := 1
+		switch c := rest[0]; {
+		case c == '$':
+			put(b.rt.ToValue("$"))
+		case c == '&':
+			put(groups[0])
+		case c == '`':
+			put(whole.Substring(0, at))
+		case c == '\'':
+			put(whole.Substring(min(at+groups[0].(goja.String).Length(), whole.Length()), whole.Length()))
+		case c == '<' && named != nil && strings.Contains(rest, ">"):
+			used = strings.Index(rest, ">") + 1
+			put(named.Get(rest[1 : used-1]))
+		case c >= '0' && c <= '9':
+			group, digits := int(c-'0'), 1
+			if len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9' && 10*group+int(rest[1]-'0') < len(groups) {
+				group, digits = 10*group+int(rest[1]-'0'), 2
+			}
+			if used = digits; group > 0 && group < len(groups) {
+				put(groups[group])
+			} else {
+				put(b.rt.ToValue("$" + rest[:digits]))
+			}
+		default:
+			used = 0
+			put(b.rt.ToValue("$"))
+		}
+		template = rest[used:]
 	}
-	if each > 0 && matches > int64(b.options.Memory)/each {
-		b.spend(0, int64(b.options.Memory))
-	}
-	b.spend(n/16+matches, 2*(n+whole+matches*each))
-	return b.rt.ToValue(s)
+	return out.String()
 }
 
 func (b *builtins) installObjects() {
@@ -578,24 +725,32 @@ func (b *builtins) installObjects() {
 	}, nil, "assign", "defineProperties")
 	b.wrap(b.object("Object"), func(call goja.FunctionCall) {
 		if o, ok := call.Argument(0).(*goja.Object); ok && o.ClassName() == "Array" {
-			b.key(o, call.Argument(1))
+			b.key(o, call.Argument(1).ToString())
 		}
 	}, nil, "defineProperty")
 	b.wrap(b.object("Object"), func(call goja.FunctionCall) { b.length(call.Argument(0)) }, nil, "fromEntries")
 	b.wrap(b.object("Function", "prototype"), func(call goja.FunctionCall) {
+		if o, ok := call.Argument(1).(*goja.Object); ok && o.ClassName() != "Array" {
+			call.Arguments[1] = b.copied(o)
+		}
 		n := b.length(call.Argument(1))
 		b.spend(n/4, 2*bytesOfElement*n)
 	}, nil, "apply")
-	for _, name := range []string{"encodeURI", "encodeURIComponent", "decodeURI", "decodeURIComponent", "parseInt", "parseFloat"} {
+	for _, name := range []string{"encodeURI", "encodeURIComponent", "decodeURI", "decodeURIComponent"} {
 		b.wrap(b.rt.GlobalObject(), func(call goja.FunctionCall) {
+			for i, a := range call.Arguments {
+				call.Arguments[i] = a.ToString()
+			}
 			n := texts(call.Arguments)
-			b.spend(n/8, 6*n)
+			b.spend(n/8, 12*n)
 		}, nil, name)
 	}
 	b.wrap(b.object("Promise"), func(call goja.FunctionCall) {
 		n := b.length(call.Argument(0))
 		b.spend(n, 1000*n)
 	}, nil, "all", "allSettled", "any", "race")
+	b.wrap(b.object("Promise", "prototype"), func(goja.FunctionCall) { b.spend(10, bytesOfPromise) }, nil, "then", "catch", "finally")
+	b.wrap(b.object("Promise"), func(goja.FunctionCall) { b.spend(10, bytesOfPromise) }, nil, "resolve", "reject")
 	size := func(v goja.Value) int64 {
 		if o, ok := v.(*goja.Object); ok {
 			if n := o.Get("size"); n != nil {
@@ -615,12 +770,11 @@ func (b *builtins) key(o *goja.Object, key goja.Value) {
 	if o != nil && o.ClassName() == "Array" && key.String() == "length" {
 		b.fail("the length of an array can be assigned to only as in list.length = 0")
 	}
-	n, ok := key.Export().(int64)
-	if !ok {
-		if s, isText := key.(goja.String); isText && s.Length() < 20 {
-			_, err := fmt.Sscan(s.String(), &n)
-			ok = err == nil
-		}
+	n, ok := integer(key)
+	if s, isText := key.(goja.String); isText && s.Length() < 20 {
+		var err error
+		n, err = strconv.ParseInt(s.String(), 10, 64)
+		ok = err == nil
 	}
 	if !ok || n < 0 {
 		return

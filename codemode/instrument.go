@@ -26,6 +26,8 @@ const (
 
 var hookNames = []unistring.String{hookStep, hookMade, hookCopy, hookObject, hookKey, hookLength, hookDepth}
 
+const scriptName = "script"
+
 // A scriptError is what is wrong with a script before it runs.
 type scriptError struct {
 	line int
@@ -39,7 +41,7 @@ func (e *scriptError) Error() string { return fmt.Sprintf("line %d: %s", e.line,
 func parse(script string) (*ast.Program, error) {
 	const begin, end = "(async(a,b,c,d,e,f,g)=>{", "\n})"
 	src := begin + script + end
-	program, err := parser.ParseFile(nil, "script", src, 0, parser.WithDisableSourceMaps)
+	program, err := parser.ParseFile(nil, scriptName, src, 0, parser.WithDisableSourceMaps)
 	var list parser.ErrorList
 	if errors.As(err, &list) && len(list) > 0 {
 		return nil, &scriptError{list[0].Position.Line, list[0].Message}
@@ -111,6 +113,7 @@ const (
 	bytesOfMember   = 100
 	bytesOfElement  = 32
 	bytesOfRegExp   = 1000
+	bytesOfPromise  = 1500
 )
 
 // maxNested is how deep a script may be nested, which is how deep its walk is.
@@ -264,7 +267,10 @@ func (in *instrumenter) node(v reflect.Value) {
 	case *ast.ClassLiteral:
 		in.cost.bytes += 4 * bytesOfFunction
 		in.inside(v)
-	case *ast.CallExpression, *ast.TemplateLiteral, *ast.YieldExpression, *ast.AwaitExpression:
+	case *ast.AwaitExpression:
+		in.cost.bytes += bytesOfPromise
+		in.inside(v)
+	case *ast.CallExpression, *ast.TemplateLiteral, *ast.YieldExpression:
 		in.cost.bytes += bytesOfCall
 		in.inside(v)
 	case *ast.NewExpression:
@@ -299,6 +305,9 @@ func (in *instrumenter) loop(v reflect.Value, body *ast.Statement) {
 
 // charge returns code that charges c, and if an error may be kept, for that.
 func (in *instrumenter) charge(c cost, keepsError bool, further ...ast.Statement) []ast.Statement {
+	if keepsError {
+		c.bytes += bytesOfPromise
+	}
 	list := []ast.Statement{&ast.ExpressionStatement{Expression: call(hookStep, number(c.steps), number(c.bytes))}}
 	if keepsError {
 		list = append(list, &ast.ExpressionStatement{Expression: call(hookDepth)})

@@ -80,13 +80,11 @@ func (b *builtins) readable(text string) {
 }
 
 func indentOf(v goja.Value) string {
-	switch v := v.Export().(type) {
-	case int64:
-		return strings.Repeat(" ", int(min(max(v, 0), 10)))
-	case string:
-		return v[:min(len(v), 10)]
+	if s, ok := v.(goja.String); ok {
+		return s.Substring(0, min(s.Length(), 10)).String()
 	}
-	return ""
+	n, _ := integer(v)
+	return strings.Repeat(" ", int(min(max(n, 0), 10)))
 }
 
 // A writer writes JSON as JSON.stringify does, and charges for each value before it is written.

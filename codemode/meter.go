@@ -2,6 +2,7 @@ package codemode
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/dop251/goja"
@@ -18,9 +19,12 @@ type meter struct {
 	options Options
 
 	steps, made, calls int64
-	ended              error // why the script was ended, or nil
+	ended              error        // why the script was ended, or nil
+	endedIn            int          // the line in which it was
+	failed             *goja.Object // the constructor of errors, which a script may replace
 
 	timer *time.Timer // ends the script; stopped during calls
+	late  atomic.Bool // it did
 	left  time.Duration
 	since time.Time
 }
@@ -36,9 +40,15 @@ func (m *meter) spend(steps, bytes int64) {
 	switch {
 	case m.steps > int64(m.options.Steps) || steps < 0:
 		m.end(limitError(fmt.Sprintf("it took more than %d steps: do less in one script, or have a tool filter first", m.options.Steps)))
+	case m.late.Load(): // a built-in function that calls others sees no interrupt
+		m.end(m.tooLong())
 	case m.made > int64(m.options.Memory) || bytes < 0:
 		m.end(limitError(fmt.Sprintf("it made more than %d MB of values: work on less at a time, and build long texts with an array and join", m.options.Memory>>20)))
 	}
+}
+
+func (m *meter) tooLong() error {
+	return limitError(fmt.Sprintf("it ran longer than %v, not counting its calls", m.options.Time))
 }
 
 // fits ends the script if so many steps more are too many, without charging them.
@@ -59,21 +69,33 @@ func (m *meter) call() {
 func (m *meter) end(why error) {
 	if m.ended == nil {
 		m.ended = why
+		for _, frame := range m.rt.CaptureCallStack(0, nil) {
+			if frame.SrcName() == scriptName {
+				m.endedIn = frame.Position().Line
+				break
+			}
+		}
 	}
 	m.rt.Interrupt(m.ended)
-	panic(m.rt.NewTypeError(m.ended.Error()))
+	m.fail("%v", m.ended)
 }
 
 // fail throws an error that the script may catch.
 func (m *meter) fail(format string, args ...any) {
-	panic(m.rt.NewTypeError(fmt.Sprintf(format, args...)))
+	o, err := m.rt.New(m.failed, m.rt.ToValue(fmt.Sprintf(format, args...)))
+	if err != nil {
+		panic(err)
+	}
+	panic(o)
 }
 
 // run starts the clock of the script, and pause stops it.
 func (m *meter) run() {
 	m.since = time.Now()
-	why := limitError(fmt.Sprintf("it ran longer than %v, not counting its calls", m.options.Time))
-	m.timer = time.AfterFunc(max(m.left, 0), func() { m.rt.Interrupt(why) })
+	m.timer = time.AfterFunc(max(m.left, 0), func() {
+		m.late.Store(true)
+		m.rt.Interrupt(m.tooLong())
+	})
 }
 
 func (m *meter) pause() {

@@ -20,12 +20,12 @@ type Options struct {
 	// Calls is how many calls of tools and searches a script may make: 100 by default.
 	Calls int
 
-	// Steps is how many steps it may take, each about an expression that is evaluated: 20 million
+	// Steps is how many steps it may take, each about an expression that is evaluated: 10 million
 	// by default.
 	Steps int
 
 	// Memory is how many bytes the values may have that it makes, all together, also those that
-	// it does not need any more: 256 MiB by default.
+	// it does not need any more: 128 MiB by default.
 	Memory int
 
 	// Time is how long it may run, not counting its calls: 10 seconds by default. The call
@@ -35,8 +35,8 @@ type Options struct {
 
 const (
 	defaultCalls  = 100
-	defaultSteps  = 20_000_000
-	defaultMemory = 256 << 20
+	defaultSteps  = 10_000_000
+	defaultMemory = 128 << 20
 	defaultTime   = 10 * time.Second
 )
 
@@ -45,10 +45,9 @@ const (
 const maxScript = 32 << 10
 
 // description is short, since each request carries it. It never changes.
-const description = "Runs a JavaScript script and shows you only what it returns. Use it where a task takes several calls of tools, or little of a long result. " +
-	"In it, await tools.NAME({…}) calls an MCP tool by its full name, such as tools.mcp_github__list_issues; you get its structured content, or else its text, and a failure is thrown. " +
-	"search(\"keywords\") returns signatures of matching tools and search(\"select:NAME,NAME\") those of these: return them first if you don't know them. " +
-	"There are no files, network, modules, timers or clock."
+const description = "Runs JavaScript that calls MCP tools, and shows you only what it returns. Use it where a task takes several calls, or little of a long result. " +
+	"await tools.NAME({…}), as in tools.mcp_github__list_issues({state: \"open\"}), returns a tool's structured content, or else its text, and throws if it fails. " +
+	"First return search(\"keywords\"), or search(\"select:NAME,NAME\"), to read signatures. There are no files, network, modules, timers or clock."
 
 // Tool returns the tool that runs scripts, for [mcphybrid.Manager.AddTools]. It asks to be inline,
 // and its definition is always the same. opts may be nil.
@@ -68,7 +67,10 @@ func Tool(opts *Options) server.ServerTool {
 	tool.Meta = mcp.NewMetaFromMap(map[string]any{"anthropic/alwaysLoad": true})
 	return server.ServerTool{Tool: tool, Handler: func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		script := withoutFence(request.GetString("script", ""))
-		session := mcphybrid.SessionFrom(ctx)
+		session, ok := ctx.Value(sessionKey{}).(*mcphybrid.Session)
+		if !ok {
+			session = mcphybrid.SessionFrom(ctx)
+		}
 		switch {
 		case session == nil:
 			return mcp.NewToolResultError("A script runs only in a call of a session."), nil
@@ -83,6 +85,21 @@ func Tool(opts *Options) server.ServerTool {
 		}
 		return mcp.NewToolResultText(returned), nil
 	}}
+}
+
+type sessionKey struct{}
+
+// WithSession returns a context for a call of the model's by which a script may use the tools of
+// another session than the model's own. So the model can be in a session that has nothing but
+// the tool that runs scripts, and its requests carry no other definition and no section:
+//
+//	work := mgr.NewSession(nil)
+//	model := work.NewChild(&mcphybrid.SessionOptions{Access: mcphybrid.Access{
+//		Allow: []string{"mcp_code__run_script", mcphybrid.PageToolName}}})
+//	…
+//	res, err := model.Call(codemode.WithSession(ctx, work), call.Name, call.Arguments)
+func WithSession(ctx context.Context, s *mcphybrid.Session) context.Context {
+	return context.WithValue(ctx, sessionKey{}, s)
 }
 
 // running is in the context of calls that scripts make.

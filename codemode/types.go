@@ -15,7 +15,7 @@ import (
 
 // The limits of a signature: it is for finding out how to call a tool, and the server writes it.
 const (
-	maxDoc       = 300     // characters of a tool's description
+	maxDoc       = 200     // characters of a tool's description
 	maxComment   = 100     // of a parameter's
 	maxSignature = 4 << 10 // bytes of types; what is deeper or longer is "object"
 	maxTyped     = 6       // objects and arrays in each other
