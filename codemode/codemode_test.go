@@ -74,6 +74,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, script, want string }{
 		{"a text is as it is", `return "a\nb"`, "a\nb"},
+		{"an empty text", `return ""`, `""`},
 		{"anything else is JSON", `return {a: [1, 2.5, null, undefined, true, "\u2028<"], u: undefined, f() {}, d: new Date("2026-01-02")}`, "{\"a\":[1,2.5,null,null,true,\"\\u2028<\"],\"d\":\"2026-01-02T00:00:00.000Z\"}"},
 		{"structured content", `const r = await tools.mcp_shop__stock({article: "abc"}); return r.pieces + 1`, "4"},
 		{"without await", `return tools.mcp_shop__stock({article: "abc"}).pieces`, "3"},

@@ -42,7 +42,7 @@ var hostile = []struct{ name, script, want string }{
 	{"another global step", `globalThis["\u0000step"] = () => 0; for (;;);`, "steps"},
 
 	// Hang.
-	{"an endless loop", `for (;;) {}`, "more than 2000000 steps"},
+	{"an endless loop", `for (;;) {}`, "steps"},
 	{"one that catches", `for (;;) { try { for (;;); } catch (e) {} finally { continue } }`, "steps"},
 	{"one in a finally", `try { return 1 } finally { while (true); }`, "steps"},
 	{"one in a getter", `return {get a() { for (;;); }}`, "steps"},
@@ -161,7 +161,7 @@ var hostile = []struct{ name, script, want string }{
 	{"a failed call", "\n\nconst a = tools.mcp_shop__broken();\nreturn a", "in line 3: mcp_shop__broken failed: out of paper"},
 	{"what it throws is long", `throw new Error("x".repeat(1e6))`, "…"},
 	{"it throws nothing", `throw undefined`, "undefined"},
-	{"it throws what throws", `throw {get message() { throw 1 }}`, "ended"},
+	{"it throws what throws", `throw {get message() { throw 1 }}`, "without a message"},
 	{"it throws what hangs", `throw {get message() { for (;;); }}`, "ended"},
 	{"types", `const a: number = 1; return a`, "without types"},
 	{"then", `return tools.mcp_shop__stock({article: "a"}).then(x => x)`, "try and catch"},
@@ -207,7 +207,10 @@ func peak(f func()) uint64 {
 // Each hostile script ends in words, and leaves nothing behind.
 func TestHostile(t *testing.T) {
 	limits := Options{Steps: 2_000_000, Memory: 32 << 20, Time: time.Minute} // so that time decides nothing
-	if os.Getenv("MCPHYBRID_LONG") != "" {
+	switch {
+	case testing.Short():
+		limits.Steps, limits.Memory = 200_000, 16<<20
+	case os.Getenv("MCPHYBRID_LONG") != "":
 		limits = Options{Time: 10 * time.Minute}
 	}
 	mgr := shop(t, nil, &limits)

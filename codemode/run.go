@@ -86,7 +86,7 @@ const textNothing = "The script returned nothing. Only what it returns is shown 
 
 // output writes what a script returned.
 func (r *run) output(v goja.Value) string {
-	if s, ok := v.(goja.String); ok {
+	if s, ok := v.(goja.String); ok && s.Length() > 0 { // an empty one is "", since providers refuse a result without a text
 		return s.String()
 	}
 	if s := r.text(v); s != "" {
@@ -146,6 +146,9 @@ func (r *run) failure(err error) error {
 		if errors.Is(r.ctx.Err(), context.DeadlineExceeded) {
 			why = "its time is up"
 		}
+	}
+	if why == "" {
+		why = "it threw something without a message"
 	}
 	e := "the script ended"
 	if line != "" {

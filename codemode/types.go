@@ -148,7 +148,7 @@ func (w *typer) ofKind(kind string, n node, depth int) string {
 		if n.Items != nil {
 			of = w.typeOf(n.Items, depth+1)
 		}
-		if strings.Contains(of, " | ") {
+		if isUnion(of) {
 			of = "(" + of + ")"
 		}
 		return of + "[]"
@@ -156,6 +156,24 @@ func (w *typer) ofKind(kind string, n node, depth int) string {
 		return w.object(n, depth)
 	}
 	return "any"
+}
+
+// isUnion reports whether a type is one of several, at its top.
+func isUnion(of string) bool {
+	depth := 0
+	for i, c := range of {
+		switch c {
+		case '{', '(':
+			depth++
+		case '}', ')':
+			depth--
+		case '|':
+			if depth == 0 && strings.HasPrefix(of[i:], "| ") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // object writes the properties in their order, those that have a description on lines of their own.
