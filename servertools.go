@@ -31,6 +31,8 @@ type serverTools struct {
 	problems []error             // others
 	needs    map[string][]string // see [ServerConfig.Needs]; nil before the server has listed its tools
 
+	selects map[string]string // see [ServerConfig.ResultSelect]
+
 	instructions string // that may be shown, or ""
 	gist         string // of them, in a line
 
@@ -57,7 +59,7 @@ func (s *serverTools) makeTools(owner *owner, access rules.Access, old *serverTo
 		if !access.Permits(d.subject()) {
 			continue
 		}
-		t := &BridgeTool{name: d.registered, def: d, owner: owner}
+		t := &BridgeTool{name: d.registered, def: d, owner: owner, selects: s.selects[d.Own]}
 		if words != "" {
 			t.instructionWords = &instructionWords{words: words}
 		}

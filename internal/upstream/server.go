@@ -3,8 +3,9 @@
 // server may send and hides the secrets of its configuration.
 //
 // A [Server] passes raw data to its owner: the elements of all its lists, through
-// one callback, and the results of calls. It does not interpret
-// them. A Server owns its goroutines and its child. [Server.Close] ends them all,
+// one callback, and the results of calls. It reads of them only what the protocol asks
+// of a client: which tools are tasks or want arguments as headers, and how long lists are
+// fresh. A Server owns its goroutines and its child. [Server.Close] ends them all,
 // except a goroutine inside code that ignores its context, and one that cancels a task
 // at the server, within five seconds.
 package upstream
