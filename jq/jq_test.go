@@ -154,6 +154,18 @@ func TestHostile(t *testing.T) {
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
 }
 
+// An error that repeats a long text takes no more than its first bytes, however many words it has.
+func TestErrorOfManyWords(t *testing.T) {
+	text := `"` + strings.Repeat("a ", 1_900_000) + `"`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Selector{}.Select(t.Context(), "error", text)
+	runtime.ReadMemStats(&after)
+	assert.ErrorContains(t, err, "error: a a a a")
+	assert.Less(t, len(err.Error()), maxError+10)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(40<<20)) // of which the text takes some; its words would take as much again
+}
+
 // watchMemory returns a function that returns the most bytes that the heap had meanwhile, more
 // than before.
 func watchMemory() (peak func() int) {
