@@ -370,7 +370,7 @@ func (v *View) barExpanded(ctx context.Context, p Place, uri *asked) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if (why == nil || t.refused == nil) && t.matches(form) {
+			if t.matches(form) {
 				if why = t.refused; why == nil {
 					break
 				}

@@ -120,6 +120,18 @@ func TestUnlistedSpellingsOfATemplate(t *testing.T) {
 		_, err = v.Locate(t.Context(), Resource, "", "DB://orders//1", nil)
 		assert.NoError(t, err)
 	}
+
+	// Those of another server, or of another owner's server of that name, don't count.
+	elsewhere := entry(t, "other", Template, string(held.Raw))
+	elsewhere.Quarantined = held.Quarantined
+	foreign := shelf(held)
+	foreign.Of = "another"
+	for _, shelves := range [][]Owned{{shelf(elsewhere)}, {shelf(), foreign}} {
+		v := everything(shelves...)
+		v.Unlisted = []Place{{nil, "s"}}
+		_, err := v.Locate(t.Context(), Resource, "s", "DB://Orders//1", nil)
+		assert.NoError(t, err)
+	}
 }
 
 // What is barred by one spelling of a listed resource is barred by all. Templates and prompts

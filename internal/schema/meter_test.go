@@ -105,6 +105,17 @@ func TestNumbersOfManyDigits(t *testing.T) {
 	}
 }
 
+// So do those of the schema.
+func TestConstantsOfManyDigits(t *testing.T) {
+	t.Parallel()
+	v := NewValidator(json.RawMessage(`{"properties":{"a":{"items":{"enum":[1` + strings.Repeat(",9e-399", 99) + `]}}}}`))
+	violations, more := v.Validate(json.RawMessage(`{"a":[2,3,4]}`))
+	assert.Len(t, violations, 3)
+	assert.Zero(t, more)
+	violations, _ = v.Validate(json.RawMessage(`{"a":[2` + strings.Repeat(",3", 30) + `]}`))
+	assert.Empty(t, violations)
+}
+
 // A reference whose target depends on the path to it can't be followed, so such a schema takes
 // any arguments; and where the steps are used up, nothing more is visited.
 func TestStepsThatAreNotKnown(t *testing.T) {
