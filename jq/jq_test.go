@@ -154,6 +154,21 @@ func TestHostile(t *testing.T) {
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
 }
 
+// A limit that is reached can't be caught, and how much an operator compares is bounded.
+func TestLimitsAreToldWhateverCatches(t *testing.T) {
+	for expression, want := range map[string]string{
+		"try (reduce range(60) as $i (.; [., .])) catch empty": errMade.Error(),
+		"try (reduce range(60) as $i (.; [., .])) catch 1":     errMade.Error(),
+		"[range(1001)] - [range(1000)]":                        "the arrays are too long to be subtracted",
+	} {
+		_, err := Selector{}.Select(t.Context(), expression, issues)
+		assert.ErrorContains(t, err, want, expression)
+	}
+	selected, err := Selector{}.Select(t.Context(), "[range(1000)] - [range(1000)]", issues)
+	assert.NoError(t, err)
+	assert.Equal(t, "[]", selected)
+}
+
 // An error that repeats a long text takes no more than its first bytes, however many words it has.
 func TestErrorOfManyWords(t *testing.T) {
 	text := `"` + strings.Repeat("a ", 1_900_000) + `"`
