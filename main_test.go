@@ -72,6 +72,9 @@ func check(m *Manager, sessions ...*Session) error {
 		if err := checkView(s.view()); err != nil {
 			return err
 		}
+		if err := checkPartition(s.view().partition); err != nil {
+			return err
+		}
 		s.mu.Lock()
 		v := s.viewLocked()
 		list := s.shownLocked(v)

@@ -205,6 +205,7 @@ func (e *entry) isInside(names []string) bool {
 // own takes the keys that no other client has.
 func (e *entry) own() {
 	e.take("needs", &e.Needs, "an object with lists of names")
+	e.take("resultSelect", &e.ResultSelect, "an object with expressions")
 	e.Prefix = e.string("prefix")
 	e.Protocol = e.string("protocol")
 	e.take("eager", &e.Eager, "true or false")

@@ -107,7 +107,7 @@ type List struct {
 	Failed   [Kinds]error // why a list is missing, or nil; that of Tools is always nil
 	Skilled  bool         // the server has skills, listed or not
 	Private  bool         // the server says that it is for those credentials only with which it was asked for
-	Changing bool         // these are not all in the configuration
+	Changing bool         // those credentials are not all in the configuration
 
 	Instructions string // how to use the server, as it says; at most MaxInstructions bytes
 }
