@@ -119,10 +119,7 @@ const (
 // maxNested is how deep a script may be nested, which is how deep its walk is.
 const maxNested = 3000
 
-var (
-	expressionType = reflect.TypeFor[ast.Expression]()
-	statementType  = reflect.TypeFor[ast.Statement]()
-)
+var expressionType = reflect.TypeFor[ast.Expression]()
 
 // walk walks the nodes below v. Nodes are pointers, or structs in others.
 func (in *instrumenter) walk(v reflect.Value) {
