@@ -22,6 +22,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
+	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -395,8 +396,8 @@ func (s *Server) connected(c *conn, err error) {
 	s.failLocked(err)
 }
 
-// told returns err as callers see it: without secrets and of bounded length.
-func (s *Server) told(err error) error { return text.Bounded(s.secrets.error(err)) }
+// told returns err as callers see it: its cause first, without secrets and of bounded length.
+func (s *Server) told(err error) error { return text.Bounded(cause.Explain(s.secrets.error(err))) }
 
 // late adds the timeout d to err if err is a deadline error.
 func late(err error, d time.Duration) error {
