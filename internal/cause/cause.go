@@ -129,9 +129,13 @@ func ofStatus(status string) Cause {
 func noProgram(command string) Cause {
 	if words := strings.Fields(command); len(words) > 1 {
 		_, err := exec.LookPath(words[0])
-		args, _ := json.Marshal(words[1:])
-		if line := string(args); err == nil || !strings.ContainsAny(words[0], `/\`) {
-			return Cause{Line, fmt.Sprintf(`its "command" is a whole command line: write "command": %q, "args": %s`, words[0], line)}
+		if err == nil || !strings.ContainsAny(words[0], `/\`) {
+			var args []string
+			for _, word := range words[1:] {
+				quoted, _ := json.Marshal(word)
+				args = append(args, string(quoted))
+			}
+			return Cause{Line, fmt.Sprintf(`its "command" is a whole command line: write "command": %q, "args": [%s]`, words[0], strings.Join(args, ", "))}
 		}
 	}
 	return Cause{Program, "program not found: " + command}

@@ -69,7 +69,7 @@ func TestFindings(t *testing.T) {
 			{"command", `"x": {"command": "no-such-program"}`, `"x": ` + few, `"no-such-program": executable file not found`, "install the program"},
 			{"command", `"x": {"command": "/no/such/program"}`, `"x": ` + few, `/no/such/program`, "install the program"},
 			{"config", `"few": ` + few + `, "x": {"command": "x", "env": {"TOKEN": "${DOCTOR_UNSET}"}}`, `"few": ` + few, "environment variables not set: DOCTOR_UNSET", "export DOCTOR_UNSET=…"},
-			{"command-line", `"x": {"command": "sh -c true"}`, `"x": ` + few, `write "command": "sh", "args": ["-c","true"]`, "split it"},
+			{"command-line", `"x": {"command": "sh -c true"}`, `"x": ` + few, `write "command": "sh", "args": ["-c", "true"]`, "split it"},
 			{"login", fmt.Sprintf(`"x": {"url": %q}`, authority.Server), fmt.Sprintf(`"x": {"url": %q}`, open), "has to log in", "mcp.json x, or"},
 			{"token", fmt.Sprintf(`"x": {"url": %q, "headers": {"Authorization": "Bearer ${DOCTOR_SECRET}"}}`, authority.Server), fmt.Sprintf(`"x": {"url": %q}`, authority.Server), "the token in its header was refused by server", `"headers": {"Authorization": "Bearer ${TOKEN}"}`},
 			{"timeout", `"x": ` + commandtest.Child(t, "silent", "", `, "timeout": "50ms"`), `"x": ` + few, "no answer within 50ms", `raise "timeout"`},

@@ -3,9 +3,11 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -151,10 +153,14 @@ func (g *gateway) logUntold(err error) {
 	}
 	servers := g.mgr.Servers()
 	for _, err := range all {
+		if err == nil {
+			continue
+		}
 		told := slices.ContainsFunc(servers, func(s mcphybrid.ServerStatus) bool {
-			return s.Failures > 0 && s.Err != nil && errors.Is(err, s.Err)
+			isAtWork := s.State == mcphybrid.StateConnecting && s.Failures == 0
+			return !isAtWork && strings.HasPrefix(err.Error(), fmt.Sprintf("mcphybrid: server %q: ", s.Name))
 		})
-		if err != nil && !told {
+		if !told {
 			g.opts.log.Warn(err.Error())
 		}
 	}
