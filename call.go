@@ -29,7 +29,18 @@ type ToolCall struct {
 	Tool      *BridgeTool
 	Arguments json.RawMessage // a JSON object
 	FromApp   bool            // it is an app's: see [Session.CallFromApp]
+	FromCode  bool            // it is made by code of the model's: see [Session.CallFromCode]
 }
+
+// A callKind says who reads the result of a call, and which tools may be called.
+type callKind uint8
+
+const (
+	callByModel  callKind = iota
+	callToRead            // by the model, of a tool that says that it only reads
+	callFromApp           // by a page of the tool's server
+	callFromCode          // by code that the model wrote
+)
 
 // A Handler makes a call. It returns either a result or an error.
 type Handler func(ctx context.Context, call ToolCall) (*mcp.CallToolResult, error)
@@ -47,13 +58,14 @@ type Middleware func(next Handler) Handler
 // Every call of a tool takes the same steps, whether it comes from here, from a
 // meta tool or from a registry:
 //
-//  1. Look up the tool. If the name is unknown and would be of a server that is down and
-//     has never listed its tools, connect that server and wait for it. Else suggest the
-//     nearest names.
-//  2. Check that the session may use it.
+//  1. Look up the tool. If the name is unknown, its server may be down: one that has never
+//     listed its tools, or whose tool a saved state has. Then connect that server, wait for
+//     it and look again. Else suggest the nearest names.
+//  2. Check that the session may use it. [ReadOnlyCallToolName] also checks that it only
+//     reads.
 //  3. Remove a null for an optional parameter that can't be null, and validate
 //     the arguments.
-//  4. Run [Options.Middleware].
+//  4. Run [Options.Middleware]. What it passes on is looked up and checked again.
 //  5. Activate the tool if it is deferred, unless the session works [ByBridge].
 //  6. Run it.
 //  7. Cut a result longer than [Options.MaxResult].
@@ -70,7 +82,7 @@ type Middleware func(next Handler) Handler
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	t := s.metaNamed(s.view(), name)
 	if t == nil {
-		return s.callTool(ctx, name, args, false)
+		return s.callTool(ctx, name, args, callByModel)
 	}
 	raw, err := schema.Arguments(args)
 	if err != nil {
@@ -79,9 +91,30 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 	return t.Call(ctx, raw)
 }
 
-// callTool calls a tool for the model. If mustOnlyRead is set, it refuses tools
-// that don't say that they only read.
-func (s *Session) callTool(ctx context.Context, name string, args any, mustOnlyRead bool) (*mcp.CallToolResult, error) {
+// CallFromCode is [Session.Call] for code that the model wrote, in the sandbox of a provider
+// (see [SessionOptions.AllowedCallers]) or of the host. The steps are the same, but for what
+// follows from it that the code reads the result and not the model: nothing is activated, so
+// the model is not sent the definition; the result is not cut, and what it links to can't be
+// read for that. name is the registered name of a tool; a meta tool is unknown.
+//
+// In the handler of a Go tool that runs such code, the call does not count towards the call
+// timeout of that tool.
+func (s *Session) CallFromCode(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
+	defer hostcode.Hold(ctx)()
+	return s.callTool(ctx, name, args, callFromCode)
+}
+
+type sessionKey struct{}
+
+// SessionFrom returns the session whose call a tool of [Manager.AddTools] answers, from the
+// context of its handler. It is nil for any other context.
+func SessionFrom(ctx context.Context) *Session {
+	s, _ := ctx.Value(sessionKey{}).(*Session)
+	return s
+}
+
+// callTool calls a tool for the model or its code.
+func (s *Session) callTool(ctx context.Context, name string, args any, kind callKind) (*mcp.CallToolResult, error) {
 	start := time.Now()
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
@@ -96,16 +129,16 @@ func (s *Session) callTool(ctx context.Context, name string, args any, mustOnlyR
 			}
 		}
 	}
-	if err == nil && mustOnlyRead && !t.def.ReadOnly() {
+	if err == nil && kind == callToRead && !t.def.ReadOnly() {
 		err = &permissionError{name: name, writes: true}
 	}
 	var res *mcp.CallToolResult
 	if err == nil {
-		res, err = s.callFound(ctx, t, args, false)
+		res, err = s.callFound(ctx, t, args, kind)
 	}
 	took := time.Since(start)
 	s.count(t, took, err != nil || res.IsError)
-	e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
+	e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err, FromCode: kind == callFromCode}
 	if err == nil {
 		e.ToolError = result.Failure(res)
 	}
@@ -166,7 +199,7 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 	if t != nil {
 		return t, nil
 	}
-	if i, j, there := v.placeOf(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
+	if t, _ := v.find(name); t != nil && (kept == nil || t.is(kept.BridgeTool)) {
 		return nil, &permissionError{name: name}
 	}
 	if held := v.quarantined(name); held != nil {
@@ -203,10 +236,10 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 
 // callFound makes a call of a tool that may be called, from the check of its arguments on.
 // Every call goes through it, those of apps too.
-func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromApp bool) (*mcp.CallToolResult, error) {
+func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, kind callKind) (*mcp.CallToolResult, error) {
 	refused := func(written []byte, more int, violations ...Violation) error {
 		e := &ArgumentsError{Tool: t.name, Violations: violations, More: more, Schema: t.InputSchema()}
-		if !fromApp { // the model is told how often it made the same call
+		if kind != callFromApp { // the model is told how often it made the same call
 			e.Repeated = s.countRefusal(t.name, written)
 		}
 		return e
@@ -219,19 +252,19 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromAp
 	if problems, more := s.tenant.validators.Of(t.def.InputSchema).Validate(raw); len(problems) > 0 {
 		return nil, refused(raw, more, publicViolations(problems)...)
 	}
-	result, err := s.tenant.handler(ctx, ToolCall{Session: s, Tool: t, Arguments: raw, FromApp: fromApp})
+	result, err := s.tenant.handler(ctx, ToolCall{Session: s, Tool: t, Arguments: raw, FromApp: kind == callFromApp, FromCode: kind == callFromCode})
 	if err == nil && result == nil {
 		err = errors.New("mcphybrid: a middleware returned neither a result nor an error")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if fromApp {
+	if kind == callFromApp || kind == callFromCode {
 		return result, nil
 	}
 	s.link(t.origin(), result.Content)
 	// The host's code may have made the result: its JSON is of the host's making too.
-	return hostcode.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.truncateServed(ctx, result), nil })
+	return hostcode.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.serve(ctx, t, result), nil })
 }
 
 // wrapped returns the handler that makes calls, wrapped in middleware.
@@ -271,7 +304,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	if err != nil {
 		return nil, err
 	}
-	if !c.FromApp && s.Disclosure() != ByBridge && !s.inUse(t) {
+	if !c.FromApp && !c.FromCode && s.Disclosure() != ByBridge && !s.inUse(t) {
 		callable, without := s.activate(s.view().withNeeded([]string{t.name}))
 		switch {
 		case isNamed(callable, t.name):
@@ -285,7 +318,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 			return nil, &UnknownToolError{Name: t.name}
 		}
 	}
-	return t.Call(broker.WithCaller(ctx, s.caller), c.Arguments)
+	return t.Call(broker.WithCaller(context.WithValue(ctx, sessionKey{}, s), s.caller), c.Arguments)
 }
 
 // countRefusal records a rejected call and returns how many times in a row the same

@@ -3,8 +3,8 @@ package mcphybrid
 import (
 	"context"
 
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 )
 
 // guard wraps the host's logger, stores, counter and functions, so that a panic in them becomes an
@@ -12,12 +12,12 @@ import (
 // handlers are guarded where they are called.
 func (o *Options) guard() {
 	o.Logger = hostcode.Logger(o.Logger)
-	o.Cache = guard.Document(o.Cache, "Options.Cache", guard.MaxCall)
-	o.TrustStore = guard.Document(o.TrustStore, "Options.TrustStore", guard.MaxCall)
-	o.StateParts = guard.Parts(o.StateParts, "Options.StateParts")
+	o.Cache = storeguard.Document(o.Cache, "Options.Cache", storeguard.MaxCall)
+	o.TrustStore = storeguard.Document(o.TrustStore, "Options.TrustStore", storeguard.MaxCall)
+	o.StateParts = storeguard.Parts(o.StateParts, "Options.StateParts")
 	if o.Usage != nil {
 		u := *o.Usage
-		u.Store = guard.Document(u.Store, "UsageOptions.Store", guard.MaxCall)
+		u.Store = storeguard.Document(u.Store, "UsageOptions.Store", storeguard.MaxCall)
 		o.Usage = &u
 	}
 	if _, ours := o.Tokens.(quarterBytes); !ours {
