@@ -19,6 +19,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
@@ -37,6 +38,7 @@ type Manager struct {
 	def    *Session // the default session
 	system *Manager // the system, if this is a user's Manager; else nil
 
+	turns     *upstream.Turns // of all children, also the users'
 	trust     *trust.Memory
 	rereading sync.Mutex // held while rereadTrust reads
 	reread    time.Time  // when that ended last
@@ -102,9 +104,9 @@ func (m *Manager) setUp(ctx context.Context) {
 	m.changed = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
 	m.serverUsage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)
-	m.rawDefinitions = new(rawDefinitions)
+	m.rawDefinitions, m.turns = new(rawDefinitions), upstream.NewTurns()
 	if m.system != nil {
-		m.names, m.rawDefinitions = m.system.names.Above(), m.system.rawDefinitions
+		m.names, m.rawDefinitions, m.turns = m.system.names.Above(), m.system.rawDefinitions, m.system.turns
 	}
 	m.cache = cache.Open(m.opts.Cache, m.names, m.logStored)
 	if m.opts.Trust == TrustOff {
@@ -157,6 +159,10 @@ func (m *Manager) saveAndIndex() {
 // connects them concurrently, each within its start timeout, and returns when
 // every server is ready or has failed. A server's tools enter the catalog as
 // soon as it is ready.
+//
+// Programs start a few at a time: as many as there are processors, but at least four; of one
+// package, which npx or the like downloads, one. The start timeout begins when a server's
+// turn comes.
 //
 // A program that has said nothing yet but is at work, such as npx, which downloads a server
 // at its first start, gets up to five minutes more. It goes on in the background: for
@@ -225,9 +231,10 @@ func (m *Manager) Start(ctx context.Context) error {
 	errs := make([]error, len(waiting))
 	var wg sync.WaitGroup
 	for i, src := range waiting {
+		start := src.server.Begin()
 		wg.Go(func() {
 			defer m.background.Done()
-			errs[i] = prefixed(src.server.Start(ctx), "server %q: ", src.name)
+			errs[i] = prefixed(start(ctx), "server %q: ", src.name)
 		})
 	}
 	wg.Wait()

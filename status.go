@@ -45,7 +45,8 @@ type ServerStatus struct {
 	Instructions string
 
 	// Err is why it is down, degraded or unauthorized. While it is tried again, it is why it
-	// was, or that it is still at work: see [Manager.Start]. Otherwise it is nil.
+	// was, or that its turn has not come or it is still at work: see [Manager.Start]. Otherwise
+	// it is nil.
 	Err error
 
 	// Failures is how many attempts to connect have failed in a row. Retry is

@@ -13,7 +13,7 @@ import (
 
 func (m *Manager) upstreamConfig(src *source) upstream.Config {
 	cfg := &src.cfg
-	to := upstream.Config{Server: *cfg, Invalid: src.invalid, User: m.owner.user, Ask: m.opts.Ask, Extensions: m.opts.Extensions, Log: m.opts.Logger}
+	to := upstream.Config{Server: *cfg, Invalid: src.invalid, Turns: m.turns, User: m.owner.user, Ask: m.opts.Ask, Extensions: m.opts.Extensions, Log: m.opts.Logger}
 	if u, err := url.Parse(cfg.URL); err == nil && cfg.URL != "" {
 		src.account = m.account(cfg)
 		to.Account, to.Unauthorized = src.account, func(scopes []string) error {

@@ -344,9 +344,13 @@ func TestClientFiles(t *testing.T) {
 			assert.Equal(t, file.dialect, cfg.Dialect)
 			var servers []Server
 			var off []string
+			unset := 0
 			for _, sc := range cfg.Servers {
 				if sc.Disabled {
 					off = append(off, sc.Name)
+				} else if sc.Unset != nil {
+					assert.ErrorContains(t, sc.Validate(), file.refused[sc.Name])
+					unset++
 				} else {
 					servers = append(servers, sc)
 				}
@@ -363,8 +367,11 @@ func TestClientFiles(t *testing.T) {
 				assert.True(t, strings.HasPrefix(err.Error(), "mcphybrid: "+path+": server "), err)
 				assert.NotContains(t, err.Error(), "hunter2")
 			}
-			assert.Len(t, problems, len(file.refused))
+			assert.Len(t, problems, len(file.refused)-unset)
 			for _, name := range slices.Sorted(maps.Keys(file.refused)) {
+				if strings.HasPrefix(file.refused[name], "environment variables not set: ") {
+					continue
+				}
 				assert.ErrorContains(t, err, fmt.Sprintf("server %q: ", name))
 				assert.ErrorContains(t, err, file.refused[name])
 			}
@@ -451,7 +458,10 @@ func TestInputIsNotAskedInVain(t *testing.T) {
 		`"command": "x", "args": ["${input:a}"], "timeout": "soon"`:             "want a positive duration",
 		`"command": "x", "args": ["${input:a}"], "envFile": "${input:unknown}"`: "does not have it",
 	} {
-		_, err := load(server)
+		cfg, err := load(server)
+		if err == nil && len(cfg.Servers) == 1 {
+			err = cfg.Servers[0].Validate()
+		}
 		assert.ErrorContains(t, err, want, server)
 		assert.Zero(t, asked, server)
 	}

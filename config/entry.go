@@ -28,12 +28,12 @@ type entry struct {
 // server reads one server. One that is switched off need not be complete.
 func (r *reader) server(s member) outcome {
 	named := Server{Name: s.name}
-	fail := func(err error) outcome { return outcome{named, err} }
+	fail := func(err error) outcome { return outcome{Server: named, err: err} }
 	if s.times > 1 {
 		return fail(fmt.Errorf("it is defined %d times", s.times))
 	}
 	if r.off.server(s.name) {
-		return outcome{Server{Name: s.name, Disabled: true}, nil}
+		return outcome{Server: Server{Name: s.name, Disabled: true}}
 	}
 	o, err := parseObject(s.value)
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *reader) server(s member) outcome {
 	}
 	e := &entry{reader: r, Server: named, values: o.values}
 	if e.disabled(o.names) || e.isInside(o.names) {
-		return outcome{Server{Name: s.name, Disabled: true}, nil}
+		return outcome{Server: Server{Name: s.name, Disabled: true}}
 	}
 	e.toolLists(o.names)
 	e.process()
@@ -60,9 +60,13 @@ func (r *reader) server(s member) outcome {
 		e.expand() // last: it may ask the user
 	}
 	if e.problems != nil {
-		return fail(errors.Join(e.problems...))
+		failed := fail(errors.Join(e.problems...))
+		if len(e.problems) == 1 {
+			failed.unset = e.missing
+		}
+		return failed
 	}
-	return outcome{e.Server, nil}
+	return outcome{Server: e.Server}
 }
 
 // nested tells of a server inside what should be one.

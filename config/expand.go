@@ -16,6 +16,7 @@ func (e *entry) expand() {
 	trial := *e
 	trial.Server = e.Clone()
 	trial.fill(false)
+	e.missing = trial.missing
 	if e.problems = trial.problems; e.problems == nil {
 		e.fill(true)
 	}
@@ -30,11 +31,7 @@ func (e *entry) fill(ask bool) {
 	}
 	e.addVariables(ask)
 	if e.missing != nil {
-		hint := ""
-		if slices.Contains(e.missing, hidden) {
-			hint = "; … stands for what may be a secret instead of the name of a variable"
-		}
-		e.problem("environment variables not set: %s%s", strings.Join(e.missing, ", "), hint)
+		e.problem("%w", unset(e.missing))
 	}
 	if e.problems == nil && (ask || !strings.Contains(e.written, "${input:")) {
 		e.readEnvFile()

@@ -212,9 +212,16 @@ func TestMissingVariables(t *testing.T) {
 		"second": {"url": "https://${HOST}", "headers": {"X": "${H}"}},
 		"off": {"disabled": true, "command": "${OFF}"}
 	}}`), environment("SET=x"))
-	require.EqualError(t, err, "server \"first\": environment variables not set: A, B, E, C\n"+
-		"server \"second\": environment variables not set: HOST, H")
-	assert.Equal(t, []string{"fine", "off"}, serverNames(cfg))
+	require.NoError(t, err, "each fails when it should start")
+	assert.Equal(t, []Server{{Name: "first", Unset: []string{"A", "B", "E", "C"}}, {Name: "fine", Command: "run"}, {Name: "second", Unset: []string{"HOST", "H"}}, {Name: "off", Disabled: true}}, cfg.Servers)
+	require.EqualError(t, cfg.Servers[0].Validate(), "environment variables not set: A, B, E, C")
+	copied := cfg.Servers[0].Clone()
+	copied.Unset[0] = "changed"
+	assert.Equal(t, "A", cfg.Servers[0].Unset[0])
+
+	cfg, err = parseOne(`"command": "${A}", "args": ["${"]`)
+	require.ErrorContains(t, err, `server "s": `, "it lacks more than variables")
+	assert.Empty(t, cfg.Servers)
 }
 
 func TestOneBadServerCostsNoOther(t *testing.T) {
@@ -226,7 +233,6 @@ func TestOneBadServerCostsNoOther(t *testing.T) {
 		"null":             `null`,
 		"nothing":          `{}`,
 		"a timeout":        `{"command": "run", "timeout": 5}`,
-		"a variable":       `{"command": "${UNSET}"}`,
 		"an url":           `{"url": "ftp://x"}`,
 		"a header":         `{"url": "http://x", "headers": {"a b": "c"}}`,
 		"an env":           `{"command": "run", "env": {"A=B": "c"}}`,
@@ -287,12 +293,14 @@ func TestSecretsAreNotInErrors(t *testing.T) {
 		`"command": "${TOKEN}", "url": "http://${TOKEN}"`,
 		`"command": "run", "env": {"A": "${TOKEN}\u0000"}`,
 		`"command": "run", "env": {"A=": "${TOKEN}"}`,
-		`"command": "run", "args": ["${TOKEN}", "${UNSET}"]`,
 	} {
 		_, err := parseOne(members, "TOKEN=hunter2")
 		require.Error(t, err, members)
 		assert.NotContains(t, err.Error(), "hunter2", members)
 	}
+	cfg, err := parseOne(`"command": "run", "args": ["${TOKEN}", "${UNSET}"]`, "TOKEN=hunter2")
+	require.NoError(t, err)
+	assert.Equal(t, []Server{{Name: "s", Unset: []string{"UNSET"}}}, cfg.Servers)
 	for _, members := range []string{
 		`"headers": "hunter2"`, `"headers": ["hunter2"]`, `"headers": {"Authorization": ["hunter2"]}`, `"env": "hunter2"`, `"args": "hunter2"`, `"url": ["hunter2"]`,
 	} {
@@ -557,9 +565,8 @@ func TestLoad(t *testing.T) {
 
 	path := write("bad.json", `{"mcpServers": {"b": {"command": "run"}, "a": {}, "c": {"command": "${MCPHYBRID_TEST_UNSET}"}}}`)
 	cfg, err = Load(path, nil)
-	require.EqualError(t, err, "mcphybrid: "+path+": server \"a\": want exactly one of command and url\n"+
-		"server \"c\": environment variables not set: MCPHYBRID_TEST_UNSET")
-	assert.Equal(t, []string{"b"}, serverNames(cfg))
+	require.EqualError(t, err, "mcphybrid: "+path+": server \"a\": want exactly one of command and url")
+	assert.Equal(t, []string{"b", "c"}, serverNames(cfg))
 
 	path = filepath.Join(dir, "missing.json")
 	cfg, err = Load(path, nil)
@@ -595,7 +602,7 @@ func FuzzFile(f *testing.F) {
 		require.NotNil(t, cfg)
 		seen := make(map[string]bool)
 		for _, sc := range cfg.Servers {
-			if !sc.Disabled {
+			if !sc.Disabled && sc.Unset == nil {
 				require.NoError(t, sc.Validate())
 			}
 			require.False(t, seen[sc.Name], "server %q is there twice", sc.Name)

@@ -109,8 +109,9 @@ const (
 //
 // KEYS.md beside this file has the keys of all clients and what becomes of them. Each key
 // there that switches off a server or a tool holds. In strings, ${VAR} stands for an
-// environment variable, and ${VAR:-text} for text if the variable is unset. A
-// reference without a value is a problem.
+// environment variable, and ${VAR:-text} for text if the variable is unset. A server that
+// lacks only variables is in the File with [Server.Unset], and is no problem: the others work
+// without it. A host that wants all of them looks there.
 //
 // The error joins one error for each problem. They name the file and the server.
 // The File is never nil and holds the servers that have no problem. If opts is nil, it
@@ -162,14 +163,20 @@ type found struct {
 // used. Then, and if the server is disabled, it has only its name.
 type outcome struct {
 	Server
-	err error
+	err   error
+	unset []string // if only variables are missing, their names
 }
 
-// file returns f without the servers that can't be used, and the errors of these, joined.
+// file returns f without the servers that can't be used, and the errors of these, joined. Those
+// that lack only variables are in it.
 func (f found) file() (*File, error) {
 	file := &File{Dialect: f.dialect, Notes: f.notes}
 	var problems []error
 	for _, s := range f.servers {
+		if s.unset != nil {
+			file.Servers = append(file.Servers, Server{Name: s.Name, Unset: s.unset})
+			continue
+		}
 		if s.err != nil {
 			problems = append(problems, fmt.Errorf("server %q: %w", s.Name, s.err))
 			continue

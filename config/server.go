@@ -141,6 +141,11 @@ type Server struct {
 	// notification.
 	OnNotification func(mcp.JSONRPCNotification) `json:"-"`
 
+	// Unset names the environment variables that references in its file need and that are not
+	// set. [Load] sets it. Such a server has nothing else but its name, and is not started:
+	// Manager.Start fails for it, and says which variables.
+	Unset []string
+
 	// Secrets are further texts that errors and logs must not show. [Load] adds the
 	// answers to inputs for passwords and the content of files.
 	Secrets []string `json:"-"`
@@ -228,7 +233,7 @@ type InProcessServer interface {
 
 // Clone returns a copy. A change of its lists, maps and OAuth does not change s.
 func (s Server) Clone() Server {
-	s.Args, s.Env, s.Headers, s.Tools, s.Secrets = slices.Clone(s.Args), maps.Clone(s.Env), maps.Clone(s.Headers), s.Tools.Clone(), slices.Clone(s.Secrets)
+	s.Args, s.Env, s.Headers, s.Tools, s.Unset, s.Secrets = slices.Clone(s.Args), maps.Clone(s.Env), maps.Clone(s.Headers), s.Tools.Clone(), slices.Clone(s.Unset), slices.Clone(s.Secrets)
 	s.Needs, s.ResultSelect = maps.Clone(s.Needs), maps.Clone(s.ResultSelect)
 	for name, needs := range s.Needs {
 		s.Needs[name] = slices.Clone(needs)

@@ -16,6 +16,9 @@ import (
 // Validate returns every problem of s, joined, without the server's name. It does not
 // look for the program or connect.
 func (s Server) Validate() error {
+	if s.Unset != nil {
+		return unset(s.Unset)
+	}
 	var problems []error
 	problem := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf(format, args...))
@@ -83,6 +86,15 @@ func (s Server) Validate() error {
 		problem("a timeout is negative")
 	}
 	return errors.Join(problems...)
+}
+
+// unset is the error of references to variables that are not set.
+func unset(names []string) error {
+	hint := ""
+	if slices.Contains(names, hidden) {
+		hint = "; … stands for what may be a secret instead of the name of a variable"
+	}
+	return fmt.Errorf("environment variables not set: %s%s", strings.Join(names, ", "), hint)
 }
 
 // validate tells each problem of o.

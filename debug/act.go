@@ -190,6 +190,9 @@ func (o *outcome) failure() string {
 	if errors.As(o.err, new(*mcphybrid.AuthorizationError)) {
 		return "the server refuses the login or the token that it gets"
 	}
+	if o.Do == "login" && errors.Is(o.err, context.DeadlineExceeded) {
+		return fmt.Sprintf("nobody logged in within %d minutes: press the button again", int(deedTimeout.Minutes()))
+	}
 	if c := cause.Of(o.err); c.Kind != "" && o.Do != "login" { // in a login, it is no server's start
 		return c.What
 	}

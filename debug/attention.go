@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -97,6 +98,9 @@ func serverMatter(s snapshot.Server, g *Guide) (m matter, ok bool) {
 	m.Why = cmp.Or(s.Cause.What, s.Err)
 	if s.Err != "" && m.Why != s.Err {
 		m.Said = s.Err
+		if rest, ok := strings.CutPrefix(s.Err, m.Why+" ("); ok { // each is told once
+			m.Said = strings.TrimSuffix(rest, ")")
+		}
 	}
 	switch {
 	case g == nil || m.Button == nil: // no button mends it

@@ -127,6 +127,10 @@ func (g Guide) advice(s snapshot.Server) string {
 	switch s.Cause.Kind {
 	case cause.Program:
 		return "Install the program and restart the server. Or correct " + key("command") + ": its whole path works in any case." + then
+	case cause.Unset:
+		return "Set them where " + g.program() + " is started, and start it again. Or write the value into " + file + "." + then
+	case cause.Line:
+		return "Correct it in " + file + "." + then
 	case cause.Folder:
 		return "Make the folder and restart the server. Or correct " + key("cwd") + "." + then
 	case cause.Package:

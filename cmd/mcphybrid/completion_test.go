@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,15 +49,8 @@ func TestCompletionInBash(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	_, script, _ := mcphybrid(t, "completion", "bash")
-	for _, test := range []struct{ words, want string }{
-		{"g", "gateway"},
-		{"help do", "doctor"},
-		{"completion f", "fish"},
-		{"doctor -dia", "-dialect"},
-		{"gateway -log-a", "-log-arguments"},
-		{"gateway mcp", ""},
-		{"nonsense -x", ""},
-	} {
+	nothing := []struct{ words, want string }{{"gateway mcp", ""}, {"nonsense -x", ""}}
+	for _, test := range append(nothing, completions...) {
 		words := strings.Fields(test.words)
 		run := exec.Command(bash, "-c", `mcphybrid() { TEST_PROGRAM=1 "$SELF" "$@"; }
 `+script+`
@@ -66,6 +62,65 @@ echo "${COMPREPLY[*]}"`, "bash")
 		out, err := run.CombinedOutput()
 		assert.NoError(t, err)
 		assert.Equal(t, test.want+"\n", string(out), test.words)
+	}
+}
+
+// completions are command lines, and what they end in when they have been completed.
+var completions = []struct{ words, want string }{
+	{"g", "gateway"},
+	{"help do", "doctor"},
+	{"completion f", "fish"},
+	{"doctor -dia", "-dialect"},
+	{"gateway -log-a", "-log-arguments"},
+}
+
+// A real fish completes commands, their flags, and the shells.
+func TestCompletionInFish(t *testing.T) {
+	script, here := inShell(t, "fish")
+	for _, test := range completions {
+		out := here("-N", "-c", `function mcphybrid; TEST_PROGRAM=1 $SELF $argv; end
+`+script+`
+complete -C "mcphybrid $argv"`, "--", test.words)
+		word, _, _ := strings.Cut(strings.TrimSpace(out), "\t")
+		assert.Equal(t, test.want, word, test.words)
+	}
+}
+
+// So does a real zsh, in a terminal of its own.
+func TestCompletionInZsh(t *testing.T) {
+	script, here := inShell(t, "zsh")
+	path := filepath.Join(t.TempDir(), "script")
+	require.NoError(t, os.WriteFile(path, []byte("mcphybrid() { TEST_PROGRAM=1 $SELF \"$@\" }\n"+script), 0o600))
+	for _, test := range completions {
+		out := here("-f", "-c", `zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z "autoload -U compinit; compinit -u -D; source '$1'; bindkey '^I' complete-word; echo set''up"
+zpty -r z out '*setup*'
+zpty -w -n z "mcphybrid $2"$'\t'
+zpty -r z out "*$3*"
+echo "$out"
+zpty -d z`, "zsh", path, test.words, test.want)
+		assert.Contains(t, out, test.want, test.words)
+	}
+}
+
+// inShell returns the script of a shell, and what runs that shell and returns what it says.
+func inShell(t *testing.T, shell string) (script string, here func(args ...string) string) {
+	path, err := exec.LookPath(shell)
+	if err != nil {
+		t.Skipf("NOTE: %s is not here, so its completion is not tried", shell)
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	_, script, _ = mcphybrid(t, "completion", shell)
+	return script, func(args ...string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		run := exec.CommandContext(ctx, path, args...)
+		run.Env = append(os.Environ(), "SELF="+self, "HOME="+t.TempDir())
+		out, err := run.CombinedOutput()
+		require.NoError(t, err, "%s: %s", shell, out)
+		return string(out)
 	}
 }
 

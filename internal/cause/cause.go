@@ -4,6 +4,7 @@ package cause
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,7 +25,9 @@ type Cause struct {
 
 // The kinds of causes.
 const (
+	Unset    = "unset"    // references in its configuration need variables that are not set
 	Program  = "program"  // its program can't be started
+	Line     = "line"     // its command is a whole command line
 	Folder   = "folder"   // the folder to start it in is not there
 	Package  = "package"  // the launcher, such as npx, does not get it: its name, its version
 	Registry = "registry" // the launcher does not reach the registry
@@ -49,6 +52,9 @@ func Of(err error) Cause {
 	if err == nil {
 		return Cause{}
 	}
+	if e := new(explained); errors.As(err, &e) {
+		return e.cause
+	}
 	said := err.Error()
 	c := Cause{What: bare(said)}
 	var (
@@ -57,12 +63,14 @@ func Of(err error) Cause {
 	)
 	status, words, ended := exited(said)
 	switch {
+	case strings.HasPrefix(c.What, "environment variables not set: "):
+		c.Kind = Unset
 	case errors.Is(err, ErrToken):
 		c = Cause{Token, ErrToken.Error()}
 	case errors.Is(err, exec.ErrNotFound):
-		c = Cause{Program, "program not found: " + quotedIn(said)}
+		c = noProgram(quotedIn(said))
 	case errors.As(err, &notThere) && notThere.Op == "fork/exec" && errors.Is(notThere, fs.ErrNotExist):
-		c = Cause{Program, "program not found: " + notThere.Path}
+		c = noProgram(notThere.Path)
 	case errors.As(err, &notThere) && notThere.Op == "fork/exec":
 		c = Cause{Program, "the program can't be started: " + notThere.Error()}
 	case strings.HasPrefix(said, "its folder "):
@@ -75,7 +83,7 @@ func Of(err error) Cause {
 	case errors.As(err, &host):
 		c = Cause{Address, "no such host: " + host.Name}
 	case statusIn.MatchString(said):
-		c = Cause{Status, "its address answers with status " + statusIn.FindStringSubmatch(said)[1]}
+		c = ofStatus(statusIn.FindStringSubmatch(said)[1])
 	case strings.Contains(said, "unexpected content type") || strings.Contains(said, "unsupported request method: initialize") || strings.Contains(said, "the event stream ended: EOF"):
 		c = Cause{Foreign, "what answers is no MCP server"}
 	case strings.Contains(said, "tls: "):
@@ -105,6 +113,32 @@ func quotedIn(said string) string {
 		}
 	}
 	return said
+}
+
+// ofStatus returns why an address answers with a status.
+func ofStatus(status string) Cause {
+	what := "its address answers with status " + status
+	if status == "404" || status == "405" {
+		what += `, so the path of its "url" may be wrong: most servers are at /mcp, older ones at /sse`
+	}
+	return Cause{Status, what}
+}
+
+// noProgram returns why a command was not found. A command line, of which the first word is a
+// program, or could be one, has to be split.
+func noProgram(command string) Cause {
+	if words := strings.Fields(command); len(words) > 1 {
+		_, err := exec.LookPath(words[0])
+		if err == nil || !strings.ContainsAny(words[0], `/\`) {
+			var args []string
+			for _, word := range words[1:] {
+				quoted, _ := json.Marshal(word)
+				args = append(args, string(quoted))
+			}
+			return Cause{Line, fmt.Sprintf(`its "command" is a whole command line: write "command": %q, "args": [%s]`, words[0], strings.Join(args, ", "))}
+		}
+	}
+	return Cause{Program, "program not found: " + command}
 }
 
 // quietly is how a process ended that said it had no error.

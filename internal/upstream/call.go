@@ -121,7 +121,7 @@ func (s *Server) request(ctx context.Context, tool string, again bool, bar Prech
 func (s *Server) attempt(ctx context.Context, tool string, again bool, bar Precheck, send request) (any, error) {
 	return hostcode.Within(ctx, s.limits.CallTimeout, func(ctx context.Context) (any, error) {
 		for ; ; again = false {
-			c, err := s.serving(ctx)
+			c, err := s.serving(ctx, true)
 			if err != nil {
 				return nil, err
 			}
@@ -170,7 +170,7 @@ func (s *Server) refused(c *conn, err error) {
 // Connect returns when the server is connected. Like a call, it waits for a
 // connection and starts one if need be.
 func (s *Server) Connect(ctx context.Context) error {
-	if _, err := s.serving(ctx); err != nil {
+	if _, err := s.serving(ctx, false); err != nil {
 		return err
 	}
 	s.done()
@@ -186,8 +186,9 @@ func isLostIn(ctx context.Context, err error) bool {
 // serving returns the connection and keeps it from resting until done is called.
 // It waits for an attempt under way. It begins one if the server has not run yet
 // or was just lost. After a failed attempt it returns an error at once, and begins
-// the next attempt if the first step of the backoff has passed.
-func (s *Server) serving(ctx context.Context) (*conn, error) {
+// the next attempt if the first step of the backoff has passed. An attempt that is urgent does
+// not wait for its turn.
+func (s *Server) serving(ctx context.Context, urgent bool) (*conn, error) {
 	s.mu.Lock()
 	c, attempt := s.conn.Peek()
 	status := s.status
@@ -195,6 +196,9 @@ func (s *Server) serving(ctx context.Context) (*conn, error) {
 		attempt = s.connectLocked()
 	} else if c == nil && attempt == nil && !status.Retry.IsZero() && time.Since(status.entered) >= max(s.limits.Reconnect, waitOf(status.Err)) {
 		s.connectLocked()
+	}
+	if c == nil && attempt != nil && urgent {
+		s.turn.hurry()
 	}
 	if c != nil || attempt != nil {
 		s.calls++ // before the attempt ends, or the connection might rest before this goroutine goes on

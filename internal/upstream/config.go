@@ -13,6 +13,8 @@ import (
 type Config struct {
 	config.Server // its name also seeds the random part of reconnect delays
 
+	Turns *Turns // shared by all children of the program; nil to start at once
+
 	Account *login.Account // of the user; nil if there can be none. Close closes it
 
 	// Unauthorized, if not nil, returns the error of a request that the server refuses

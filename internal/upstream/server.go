@@ -24,6 +24,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
+	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -43,7 +44,6 @@ type Server struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // goroutines
 
-	atWork  atomic.Bool    // the clock of the attempt under way stands still: see holdWhileAtWork
 	circuit circuit        // of the calls
 	learned learned        // from connections that were made
 	asked   broker.Counter // what the server asks, over all connections
@@ -53,6 +53,8 @@ type Server struct {
 	published  int64         // the number of the listing that was published last; for who publishes
 
 	mu            sync.Mutex
+	turn          *turn // of the attempt under way
+	atWork        bool  // its clock stands still: see holdWhileAtWork
 	status        Status
 	feed          statusFeed               // of status
 	retry         *time.Timer              // begins the next attempt, or nil
@@ -91,30 +93,50 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) 
 // Start makes the first attempt to connect and returns its error. If ctx ends first, the
 // attempt ends too. After a failure, the server retries by itself.
 //
-// The attempt takes at most the start timeout, unless a child is at work: see
-// holdWhileAtWork. Then Start returns an error after the start timeout, and the attempt goes
-// on.
-func (s *Server) Start(ctx context.Context) error {
-	timeout := time.NewTimer(s.limits.StartTimeout)
-	defer timeout.Stop()
-	attempt := s.begin()
-	for {
-		select {
-		case <-timeout.C:
-			if s.atWork.Load() {
-				return fmt.Errorf("no answer within %v: %w", s.limits.StartTimeout, errAtWork)
-			}
-			timeout.Reset(lookEach(s.limits.StartTimeout))
-			continue
-		case <-attempt.Done():
-		case <-ctx.Done():
-		}
-		return end(ctx, attempt)
-	}
-}
+// The attempt takes at most the start timeout, from the child's turn to start, unless the
+// child is at work: see holdWhileAtWork. Then Start returns an error after the start timeout,
+// and the attempt goes on.
+func (s *Server) Start(ctx context.Context) error { return s.Begin()(ctx) }
 
 // StartPatiently is Start, but for a child that is at work: it waits for it, too.
 func (s *Server) StartPatiently(ctx context.Context) error { return end(ctx, s.begin()) }
+
+// Begin makes the first attempt to connect in the background. Children begin in the order of
+// these calls. The rest of [Server.Start] is for the caller to call, or not.
+func (s *Server) Begin() (start func(context.Context) error) {
+	s.mu.Lock()
+	attempt, turn := s.connectLocked(), s.turn
+	s.mu.Unlock()
+	return func(ctx context.Context) error {
+		select {
+		case <-turn.hasCome():
+		case <-attempt.Done():
+		case <-ctx.Done():
+		}
+		timeout := time.NewTimer(s.limits.StartTimeout)
+		defer timeout.Stop()
+		for {
+			select {
+			case <-timeout.C:
+				if s.isAtWork() {
+					return fmt.Errorf("no answer within %v: %w", s.limits.StartTimeout, errAtWork)
+				}
+				timeout.Reset(lookEach(s.limits.StartTimeout))
+				continue
+			case <-attempt.Done():
+			case <-ctx.Done():
+			}
+			return end(ctx, attempt)
+		}
+	}
+}
+
+// isAtWork reports whether the clock of the attempt under way stands still.
+func (s *Server) isAtWork() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.atWork
+}
 
 // end waits for the end of an attempt, and ends it if ctx ends first.
 func end(ctx context.Context, attempt *lazy.Flight[*conn]) error {
@@ -137,6 +159,7 @@ func (s *Server) Again(ctx context.Context) error {
 		refusing := s.status.State == Unauthorized
 		if c == nil {
 			attempt = s.connectLocked()
+			s.turn.hurry()
 		}
 		s.mu.Unlock()
 		if c != nil && refusing {
@@ -173,6 +196,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	attempt := s.connectLocked()
+	s.turn.hurry() // somebody waits
 	s.mu.Unlock()
 	select {
 	case <-attempt.Done():
@@ -204,9 +228,6 @@ func (s *Server) LoggedOut(ctx context.Context) error {
 	}
 }
 
-// Begin makes the first attempt to connect in the background.
-func (s *Server) Begin() { s.begin() }
-
 func (s *Server) begin() *lazy.Flight[*conn] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,6 +239,10 @@ func (s *Server) connectLocked() *lazy.Flight[*conn] {
 	attempt, fresh := s.conn.Begin()
 	if fresh {
 		s.stopRetryLocked()
+		s.turn, s.atWork = nil, false
+		if s.cfg.Command != "" && s.cfg.Invalid == nil {
+			s.turn = s.cfg.Turns.ask(launched(&s.cfg.Server))
+		}
 		var cause error
 		if s.status.isAway() {
 			cause = s.status.Err
@@ -233,7 +258,14 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	if s.cfg.Invalid != nil {
 		return nil, s.cfg.Invalid
 	}
-	s.atWork.Store(false)
+	turn, err := s.awaitTurn(ctx)
+	defer turn.end()
+	if err != nil {
+		if s.life.Err() != nil {
+			err = ErrClosed
+		}
+		return nil, err
+	}
 	inner, release := hostcode.WithClock(ctx, s.limits.StartTimeout)
 	defer release()
 	how := newest
@@ -243,20 +275,20 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	case s.learned.silent.Load():
 		how = handshake
 	}
-	c, err := s.open(inner, how)
+	c, err := s.open(inner, turn, how)
 	if how == handshake && err != nil {
 		s.learned.silent.Store(false)
 		if inner.Err() == nil {
 			if c != nil {
 				c.close(0)
 			}
-			c, err = s.open(inner, newest)
+			c, err = s.open(inner, turn, newest)
 		}
 	}
 	if errors.Is(err, transport.ErrLegacySSEServer) {
 		c.close(0)
 		var again error
-		if c, again = s.open(inner, olderHTTP); again == nil {
+		if c, again = s.open(inner, turn, olderHTTP); again == nil {
 			err = nil
 		} else if errors.Is(again, ErrUnauthorized) {
 			err = again
@@ -266,7 +298,7 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	}
 	if err == nil && !s.subscribe(inner, c) {
 		c.close(0)
-		c, err = s.open(inner, newest)
+		c, err = s.open(inner, turn, newest)
 	}
 	if err == nil {
 		err = s.list(inner, c)
@@ -276,7 +308,7 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	if c != nil && c.isModern() && s.cfg.Protocol == "" && refusesVersion(err) {
 		c.close(0)
 		var again error
-		if c, again = s.open(inner, handshake); again == nil {
+		if c, again = s.open(inner, turn, handshake); again == nil {
 			again = s.list(inner, c)
 		} else if c != nil {
 			again = c.explain(again)
@@ -303,13 +335,41 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	return nil, s.told(err)
 }
 
+// awaitTurn waits until a child may start.
+func (s *Server) awaitTurn(ctx context.Context) (*turn, error) {
+	s.mu.Lock()
+	turn, cause := s.turn, s.status.Err
+	s.mu.Unlock()
+	waited := false
+	err := turn.wait(ctx, func() {
+		waited = true
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.status.State == Connecting {
+			s.setLocked(Connecting, errQueued)
+		}
+	})
+	if waited {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.status.State == Connecting {
+			s.status.entered = time.Now() // waiting is no part of the attempt
+			s.setLocked(Connecting, cause)
+		}
+	}
+	return turn, err
+}
+
 // open makes a connection that is ready for requests. It may return one together with
-// an error.
-func (s *Server) open(ctx context.Context, how manner) (*conn, error) {
+// an error. The turn is over when a child has spoken, and one that does not work makes room.
+func (s *Server) open(ctx context.Context, turn *turn, how manner) (*conn, error) {
 	c, err := dial(&s.cfg, s.limits, s.secrets, &s.asked, how)
 	if err == nil {
 		if c.process != nil {
-			s.running.Go(func() { c.process.holdWhileAtWork(ctx, lookEach(s.limits.StartTimeout), s.works) })
+			s.running.Go(func() {
+				defer turn.end()
+				c.process.holdWhileAtWork(ctx, lookEach(s.limits.StartTimeout), func(at bool) { s.works(turn, at) })
+			})
 		}
 		c.updated = s.hear
 		if c.stream != nil {
@@ -342,8 +402,8 @@ func (s *Server) connected(c *conn, err error) {
 	s.failLocked(err)
 }
 
-// told returns err as callers see it: without secrets and of bounded length.
-func (s *Server) told(err error) error { return text.Bounded(s.secrets.error(err)) }
+// told returns err as callers see it: its cause first, without secrets and of bounded length.
+func (s *Server) told(err error) error { return text.Bounded(cause.Explain(s.secrets.error(err))) }
 
 // late adds the timeout d to err if err is a deadline error.
 func late(err error, d time.Duration) error {

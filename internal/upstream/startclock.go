@@ -22,8 +22,11 @@ const maxAtWork = 5 * time.Minute
 var errAtWork = errors.New("it is still at work, such as downloading, and has five minutes for that")
 
 // lookEach returns how often to look whether a child is at work: eight times within its start
-// timeout, but each second at most, since the kernel counts hundredths.
-func lookEach(timeout time.Duration) time.Duration { return max(timeout/8, time.Second) }
+// timeout, but each second at most, since the kernel counts hundredths, and not less often
+// than each 2.5 seconds, since others may wait for their turn.
+func lookEach(timeout time.Duration) time.Duration {
+	return min(max(timeout/8, time.Second), 2500*time.Millisecond)
+}
 
 // workShare is what part of the time a child must use a processor to be at work, with its
 // descendants. One that only waits uses less than a thousandth. On a busy machine, one that
@@ -31,8 +34,8 @@ func lookEach(timeout time.Duration) time.Duration { return max(timeout/8, time.
 const workShare = 50
 
 // holdWhileAtWork stops the clock of ctx while the child is at work and has said nothing yet.
-// It looks once in each period, and tells held when it stops the clock, and when the clock runs
-// again.
+// It looks once in each period, and tells held when it stops the clock, and at each look by which
+// the clock runs.
 func (p *process) holdWhileAtWork(ctx context.Context, period time.Duration, held func(bool)) {
 	var did work
 	holdWhile(ctx, period, func() bool {
@@ -80,7 +83,7 @@ func holdWhile(ctx context.Context, period time.Duration, busy func() bool, spok
 		case now && !holds:
 			resume, holds = hostcode.Hold(ctx), true
 			held(true)
-		case !now && holds:
+		case !now:
 			resume()
 			held(false)
 			holds = false
@@ -88,11 +91,18 @@ func holdWhile(ctx context.Context, period time.Duration, busy func() bool, spok
 	}
 }
 
-// works notes whether the child takes more time to start, since it is at work.
-func (s *Server) works(at bool) {
-	s.atWork.Store(at)
+// works notes whether the child takes more time to start, since it is at work. If not, it
+// makes room for others.
+func (s *Server) works(turn *turn, at bool) {
+	if !at {
+		turn.makeRoom()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.turn != turn { // it is late: this is the next attempt
+		return
+	}
+	s.atWork = at
 	if at && s.status.State == Connecting {
 		s.setLocked(Connecting, errAtWork)
 	}

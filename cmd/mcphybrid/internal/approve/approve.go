@@ -47,13 +47,13 @@ func (a *approval) parse(args []string, errs io.Writer) error {
 	a.from.AddFlags(flags)
 	flags.StringVar(&a.file, "trust", "", "the `file` of the gateway's -trust")
 	if err := flags.Parse(args); err != nil {
-		return err
+		return exit.Unusable(err)
 	}
 	if a.file == "" {
-		return errors.New("-trust is missing: the file that the gateway has")
+		return exit.Unusable(errors.New("-trust is missing: the file that the gateway has"))
 	}
 	if n := flags.NArg(); n == 2 || n > 3 {
-		return fmt.Errorf("%d words after the flags: want none, a server, or a server, a name and a hash", n)
+		return exit.Unusable(fmt.Errorf("%d words after the flags: want none, a server, or a server, a name and a hash", n))
 	}
 	a.server, a.name, a.hash = flags.Arg(0), flags.Arg(1), flags.Arg(2)
 	var err error

@@ -130,6 +130,8 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 	if err != nil && len(cfg.Servers) == 0 {
 		return nil, err
 	}
+	problems := servers.Problems(cfg, err)
+	cfg.Servers = slices.DeleteFunc(cfg.Servers, func(s mcphybrid.ServerConfig) bool { return s.Unset != nil }) // it is one of these
 	text, readErr := os.ReadFile(path)
 	info, statErr := os.Stat(path)
 	if err := errors.Join(readErr, statErr); err != nil {
@@ -139,7 +141,7 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		path: path, text: string(text), exposed: runtime.GOOS != "windows" && info.Mode().Perm()&0o044 != 0,
 		notes: cfg.Notes, servers: cfg.Servers, late: 0.5,
 	}
-	c.problems = servers.Problems(err)
+	c.problems = problems
 	mgr := mcphybrid.NewManager(s.file.Options(cfg))
 	defer mgr.Close()
 	if err := servers.Start(ctx, mgr, stderr); err != nil {

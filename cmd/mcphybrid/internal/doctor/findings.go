@@ -54,6 +54,7 @@ type (
 var kinds = []kind{
 	{"config", bad, `%s: the server is left out until then`, (*checkup).malformed},
 	{"command", bad, `install the program, or write its whole path as "command"`, notReady("command")},
+	{"command-line", bad, `split it so: "command" is the program alone`, notReady("command-line")},
 	{"login", bad, `run mcphybrid login -config %s %s, or put a token into its headers: "headers": {"Authorization": "Bearer ${TOKEN}"}`, notReady("login")},
 	{"token", bad, `put a valid token into its headers: "headers": {"Authorization": "Bearer ${TOKEN}"}`, notReady("token")},
 	{"package", bad, `correct the name or version of the package in "args"`, notReady("package")},
@@ -124,6 +125,9 @@ func (c *checkup) mend(server, what string) string {
 	switch m := inputID.FindStringSubmatch(what); {
 	case m != nil:
 		return fmt.Sprintf(`only an editor asks for inputs: write the value in its place, or a reference such as "${%s}", and set that variable`, variableOf(m[1]))
+	case strings.HasPrefix(what, unset):
+		name := strings.Split(strings.TrimPrefix(what, unset), ", ")[0]
+		return fmt.Sprintf(`set it where the program is started, as in "export %s=…", or write the value into the file`, name)
 	case strings.HasPrefix(what, neither):
 		return `write "command" for a program on this machine, or "url" for an address`
 	}
@@ -138,6 +142,9 @@ func (c *checkup) isMended(server, note string) bool {
 		return name == server && strings.HasPrefix(what, neither)
 	})
 }
+
+// unset is how a problem begins of a server whose variables are not set.
+const unset = "environment variables not set: "
 
 // neither is how a problem begins of a server that says no way, or two, to reach it.
 const neither = "want exactly one of command and url"
@@ -166,9 +173,6 @@ func notReady(kind string) finder {
 			if st.Err != nil {
 				what = plain(st.Err)
 			}
-			if kind == "package" || kind == "registry" {
-				what = fmt.Sprintf("%s (all it said: %s)", cause.Of(st.Err).What, what)
-			}
 			if kind == "login" {
 				tell(st.Name, what, c.path, st.Name)
 			} else {
@@ -186,6 +190,8 @@ func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 		return "token"
 	case st.State == mcphybrid.StateUnauthorized:
 		return "login"
+	case cause.Of(st.Err).Kind == cause.Line:
+		return "command-line"
 	case errors.Is(st.Err, exec.ErrNotFound) || errors.As(st.Err, &noFile) && noFile.Op == "fork/exec" && errors.Is(noFile, fs.ErrNotExist):
 		return "command"
 	case errors.Is(st.Err, context.DeadlineExceeded) || st.State == mcphybrid.StateConnecting: // still at work

@@ -13,6 +13,8 @@ import (
 // An unusable is an error of the flags, or of a file that a command can't check.
 type unusable struct{ error }
 
+func (e unusable) Unwrap() error { return e.error }
+
 // Unusable marks an error of the flags, or of a file that a command can't check.
 func Unusable(err error) error { return unusable{err} }
 

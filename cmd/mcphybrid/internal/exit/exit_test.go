@@ -26,7 +26,8 @@ func TestEnds(t *testing.T) {
 		{flag.ErrHelp, 0, 0, ""},
 		{luck, 1, 1, "x: no luck\n"},
 		{errors.New("mcphybrid: nope.json: no such file"), 1, 1, "x: nope.json: no such file\n"},
-		{fmt.Errorf("a file: %w", Unusable(luck)), 2, 1, "x: a file: no luck\n"},
+		{fmt.Errorf("a file: %w", Unusable(luck)), 2, 2, "x: a file: no luck\n"},
+		{Unusable(flag.ErrHelp), 0, 0, ""},
 	} {
 		errs, err := os.Create(filepath.Join(t.TempDir(), "err"))
 		require.NoError(t, err)

@@ -25,14 +25,12 @@ func Signals(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, ends...)
 }
 
-// Failed is [With] for a command in whose errors servers have a say: see [Report]. Its exit
-// status is 1 after any error, and 0 if help was asked for.
+// Failed is [With] for a command in whose errors servers have a say: see [Report].
 func Failed(err error, command string, errs io.Writer) int {
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return 0
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		Report(errs, command, err)
 	}
-	Report(errs, command, err)
-	return 1
+	return Status(err)
 }
 
 // Report writes an error of a command for a terminal. Servers have a say in it. Each error

@@ -3,8 +3,11 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,13 +136,34 @@ func newGateway(opts gatewayOptions) *gateway {
 		g.follows = append(g.follows, opts.source.follow(g))
 	}
 	g.started.Go(func() {
-		if err := g.mgr.Start(g.begin); err != nil && g.begin.Err() == nil {
-			opts.log.Warn(err.Error())
+		if err := g.mgr.Start(g.begin); g.begin.Err() == nil {
+			g.logUntold(err)
 		}
 		ready()
 		hurry()
 	})
 	return g
+}
+
+// logUntold logs each error of a start that the log does not have as the state of its server.
+func (g *gateway) logUntold(err error) {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	servers := g.mgr.Servers()
+	for _, err := range all {
+		if err == nil {
+			continue
+		}
+		told := slices.ContainsFunc(servers, func(s mcphybrid.ServerStatus) bool {
+			isAtWork := s.State == mcphybrid.StateConnecting && s.Failures == 0
+			return !isAtWork && strings.HasPrefix(err.Error(), fmt.Sprintf("mcphybrid: server %q: ", s.Name))
+		})
+		if !told {
+			g.opts.log.Warn(err.Error())
+		}
+	}
 }
 
 // heard returns a server whose log messages reach clients.

@@ -81,21 +81,21 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	var front web.Options
 	front.AddFlags(flags)
 	if err := flags.Parse(args); err != nil {
-		return err
+		return exit.Unusable(err)
 	}
 	if flags.NArg() > 0 {
-		return servers.Unexpected(flags.Arg(0))
+		return exit.Unusable(servers.Unexpected(flags.Arg(0)))
 	}
 	said := given(flags)
 	if err := web.CheckFlags(*address, said); err != nil {
-		return err
+		return exit.Unusable(err)
 	}
 	if err := limits.Check(); err != nil {
-		return err
+		return exit.Unusable(err)
 	}
 	log, lines, err := logs.Open(errs)
 	if err != nil {
-		return err
+		return exit.Unusable(err)
 	}
 	defer lines.Flush(endGrace)
 	source := newSource(from)
@@ -109,7 +109,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		return err
 	}
 	if !opts.logLevel.ShouldSendTo(mcp.LoggingLevelDebug) {
-		return fmt.Errorf("-log-level %q: no such level", *level)
+		return exit.Unusable(fmt.Errorf("-log-level %q: no such level", *level))
 	}
 	opts.follow = names(*follow)
 	if opts.cache, err = cacheStore(*cache, from.Config); err != nil {

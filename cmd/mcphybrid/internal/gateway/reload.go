@@ -57,7 +57,7 @@ func (s *source) load(log *slog.Logger) (*config.File, error) {
 // remember notes the problems of what is in use, and logs what has no effect.
 func (s *source) remember(cfg *config.File, err error, log *slog.Logger) {
 	clear(s.problems)
-	for _, problem := range servers.Problems(err) {
+	for _, problem := range servers.Problems(cfg, err) {
 		s.problems[problem.Error()] = true
 	}
 	notes := make(map[string]bool)
@@ -74,7 +74,7 @@ func (s *source) follow(g *gateway) *files.Followed {
 	s.followed.Read = func() error {
 		cfg, err := s.read()
 		var bad []error
-		for _, problem := range servers.Problems(err) {
+		for _, problem := range servers.Problems(cfg, err) {
 			if !s.problems[problem.Error()] {
 				bad = append(bad, problem)
 			}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -239,4 +240,21 @@ func TestServersThatFailWhenTheyChangeStay(t *testing.T) {
 	assert.Len(t, after, 2)
 	assert.Equal(t, mcphybrid.StateReady, after["turns"].State)
 	assert.NoError(t, after["turns"].Err)
+}
+
+// A server that fails at the start is one line of the log: its state. An error that is none is
+// told, too.
+func TestFailuresOfTheStartAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	path := commandtest.WriteFile(t, "mcp.json", file(`"a": `+remote(t, mcptest.Echo("a", "A"))+`, "gone": {"command": "no-such-program"}, "lacks": {"command": "${GATEWAY_UNSET}"}`))
+	g, book, _ := reloading(t, path)
+	g.started.Wait()
+	assert.NotContains(t, book.String(), `server \"gone\"`)
+	assert.NotContains(t, book.String(), `server \"lacks\"`)
+	assert.Equal(t, 1, strings.Count(book.String(), "environment variables not set: GATEWAY_UNSET"))
+	assert.Contains(t, book.String(), "a server is down")
+
+	g.logUntold(errors.Join(errors.New("mcphybrid: server \"gone\": no"), errors.New("mcphybrid: server \"other\": its name is taken")))
+	assert.NotContains(t, book.String(), `server \"gone\"`)
+	assert.Contains(t, book.String(), `server \"other\": its name is taken`)
 }

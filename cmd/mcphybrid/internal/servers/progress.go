@@ -22,6 +22,10 @@ func starting(servers func() []mcphybrid.ServerStatus) func() []string {
 func startLine(s mcphybrid.ServerStatus, now time.Time) string {
 	mark, note, took := "…", string(s.State), now.Sub(s.Since)
 	switch s.State {
+	case mcphybrid.StateConnecting:
+		if s.Failures == 0 && s.Err != nil { // why it takes long
+			note += ": " + cause.Of(s.Err).What
+		}
 	case mcphybrid.StateReady:
 		mark, note, took = "✓", fmt.Sprintf("ready, %d tools", s.Tools), s.Took
 	case mcphybrid.StateDown:

@@ -14,6 +14,7 @@ func TestStartLine(t *testing.T) {
 	var lines []string
 	for _, s := range []mcphybrid.ServerStatus{
 		{Name: "a", State: mcphybrid.StateConnecting, Since: now.Add(-1500 * time.Millisecond)},
+		{Name: "b", State: mcphybrid.StateConnecting, Since: now, Err: fmt.Errorf("it is at work")},
 		{Name: "a name that is too long", State: mcphybrid.StateReady, Took: 250 * time.Millisecond, Tools: 7},
 		{Name: "c", State: mcphybrid.StateDown, Took: 2 * time.Second, Err: fmt.Errorf("no luck")},
 		{Name: "d", State: mcphybrid.StateUnauthorized, Took: 2 * time.Second},
@@ -22,6 +23,7 @@ func TestStartLine(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"… a                      1.50s  connecting",
+		"… b                      0.00s  connecting: it is at work",
 		"✓ a name that is too …   0.25s  ready, 7 tools",
 		"✗ c                      2.00s  failed: no luck",
 		"✗ d                      2.00s  wants a login: mcphybrid login d",

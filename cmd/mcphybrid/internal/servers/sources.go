@@ -3,7 +3,9 @@ package servers
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/config"
@@ -44,16 +46,20 @@ func (s *Sources) Read() (*config.File, error) {
 	return files.LoadServers(s.Config, &config.Options{Dialect: s.Dialect})
 }
 
-// Problems returns those of an error of reading: one for each server that can't be used,
-// or one for the file.
-func Problems(err error) []error {
+// Problems returns those of a file, and of the error of reading it: one for each server that
+// can't be used, or one for the file.
+func Problems(cfg *config.File, err error) (all []error) {
 	if joined, ok := errors.Unwrap(err).(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
+		all = slices.Clone(joined.Unwrap())
+	} else if err != nil {
+		all = []error{err}
 	}
-	if err == nil {
-		return nil
+	for _, s := range cfg.Servers {
+		if s.Unset != nil {
+			all = append(all, fmt.Errorf("server %q: %w", s.Name, s.Validate()))
+		}
 	}
-	return []error{err}
+	return all
 }
 
 // TokenStore returns where logins are kept, or nil for nowhere.
