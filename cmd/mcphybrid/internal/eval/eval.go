@@ -19,6 +19,9 @@
 // "framed" puts a sentence on each side that says nothing, and "joined" joins two requests
 // with the same relevant tools, and leaves out queries that have no such other.
 //
+// -half takes half of the queries, by a hash of their texts: "chosen", to choose a way by,
+// or "aside", to report it on. See [inHalf].
+//
 // The ranker "hybrid" combines the default ranker with an embedding model: -ollama URL
 // or -openai URL, -model M, -alpha A. -random N takes random vectors instead of a model's:
 // they must not cost anything. On a terminal, standard error shows progress.
@@ -103,6 +106,7 @@ type settings struct {
 	slips     bool
 	context   int
 	sentences string
+	half      string
 
 	asJSON, compare bool
 	misses          int
@@ -118,9 +122,9 @@ var only = map[string][]form{
 	"config": {ofServers}, "dialect": {ofServers}, "tokens": {ofServers}, "least": {ofServers}, "hints": {ofServers}, "suggest": {ofServers},
 	"misses": {ofTools}, "save": {ofCorpora}, "queries": {ofServers, ofTools},
 	"ranker": {ofServers, ofTools, ofCorpora}, "slips": {ofServers, ofTools, ofCorpora}, "context": {ofServers, ofTools, ofCorpora},
-	"sentences": {ofTools, ofCorpora},
-	"json":      {ofServers, ofTools, ofCorpora},
-	"ollama":    {ofTools, ofCorpora}, "openai": {ofTools, ofCorpora}, "model": {ofTools, ofCorpora}, "random": {ofTools, ofCorpora}, "alpha": {ofTools, ofCorpora},
+	"sentences": {ofTools, ofCorpora}, "half": {ofTools, ofCorpora},
+	"json":   {ofServers, ofTools, ofCorpora},
+	"ollama": {ofTools, ofCorpora}, "openai": {ofTools, ofCorpora}, "model": {ofTools, ofCorpora}, "random": {ofTools, ofCorpora}, "alpha": {ofTools, ofCorpora},
 }
 
 func (s *settings) parse(args []string, errs io.Writer) (rest []string, err error) {
@@ -139,6 +143,7 @@ func (s *settings) parse(args []string, errs io.Writer) (rest []string, err erro
 	flags.BoolVar(&s.slips, "slips", false, "misspell one long word in three of each query")
 	flags.IntVar(&s.context, "context", 0, "put `N` paragraphs of other text before each query")
 	flags.StringVar(&s.sentences, "sentences", "", "write queries in several sentences: `framed` or joined")
+	flags.StringVar(&s.half, "half", "", "take half of the queries: `chosen` or aside")
 	flags.StringVar(&s.save, "save", "", "with -corpora: save the run to a `file`, for -compare")
 	flags.BoolVar(&s.compare, "compare", false, "compare saved runs with the first: -compare BASE.json OTHER.json...")
 	flags.StringVar(&s.service.ollama, "ollama", "", "with -ranker hybrid: the `URL` of Ollama, such as http://localhost:11434")
@@ -182,6 +187,8 @@ func (s *settings) parse(args []string, errs io.Writer) (rest []string, err erro
 		return nil, fmt.Errorf("-least is %v, must be 0 to 1", s.least)
 	case !slices.Contains([]string{"", framed, joined}, s.sentences):
 		return nil, fmt.Errorf("-sentences is %q, must be %q or %q", s.sentences, framed, joined)
+	case !slices.Contains([]string{"", chosenHalf, asideHalf}, s.half):
+		return nil, fmt.Errorf("-half is %q, must be %q or %q", s.half, chosenHalf, asideHalf)
 	}
 	return rest, nil
 }
@@ -237,6 +244,9 @@ func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*meas
 	tools, queries, err := readCorpus(toolsFile, queriesFile)
 	if err != nil {
 		return nil, err
+	}
+	if queries = inHalf(queries, s.half); len(queries) == 0 {
+		return nil, fmt.Errorf("%s: no query is in this half", queriesFile)
 	}
 	if queries = inSentences(queries, s.sentences); len(queries) == 0 {
 		return nil, fmt.Errorf("%s: %w", queriesFile, errNoneJoined)
