@@ -20,6 +20,11 @@ func (o *Options) guard() {
 		u.Store = guard.Document(u.Store, "UsageOptions.Store", guard.MaxCall)
 		o.Usage = &u
 	}
+	if o.Learn != nil {
+		l := *o.Learn
+		l.Store = guard.Document(l.Store, "LearnOptions.Store", guard.MaxCall)
+		o.Learn = &l
+	}
 	if _, ours := o.Tokens.(quarterBytes); !ours {
 		o.Tokens = hostTokens{&hostcode.Counter{What: "Options.Tokens", Of: o.Tokens.CountTokens, Estimate: quarterBytes{}.CountTokens, Log: o.Logger}}
 	}
