@@ -79,6 +79,7 @@ func TestCompareRefuses(t *testing.T) {
 		"-queries has no effect with -corpora":   {"-tools", "x", "-queries", "y", "-corpora", "z"},
 		"nowhere: no sub-folder has queries.jso": {"-corpora", "nowhere"},
 		"-context is 9, must be 0 to 3":          {"-corpora", "x", "-context", "9"},
+		"-sessions needs -half":                  {"-corpora", "x", "-sessions", "5"},
 		`-half is "seen", must be "chosen"`:      {"-corpora", "x", "-half", "seen"},
 	} {
 		err := run(args, io.Discard, io.Discard, io.Discard)
