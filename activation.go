@@ -66,8 +66,8 @@ func (s *Session) makeActive(names []string) (callable, fresh, without []*Bridge
 }
 
 // appendActive appends the deferred tools among tools to the active ones, by the newest
-// catalog, and records their use. It returns the tools that the catalog has, and
-// those that it appended, apart from those for which the list has no room.
+// catalog, and records their use. It returns the tools that the catalog has, those of them
+// that it appended, and those for which the list has no room, which are in neither.
 func (s *Session) appendActive(tools []*BridgeTool) (callable, fresh, without []*BridgeTool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,6 +137,8 @@ func (s *Session) inUse(t *BridgeTool) bool {
 	}
 	return use(t) && !slices.ContainsFunc(v.needed(t), func(n *BridgeTool) bool { return !use(n) })
 }
+
+// isNamed reports whether one of tools has that registered name.
 func isNamed(tools []*BridgeTool, name string) bool {
 	return slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.name == name })
 }

@@ -240,13 +240,12 @@ func (v *view) serversNamed(query string) (list []namedServer) {
 	query = strings.Trim(query, " \t\r\n`'\"")
 	system := make(map[string]bool)
 	for i, c := range v.catalogs {
-		first := 0
-		for _, server := range c.list.servers {
+		for k, server := range c.list.servers {
 			if server == nil {
 				continue
 			}
 			name := text.Line(server.server, text.MaxName)
-			if strings.EqualFold(query, name) && v.sees(server, &v.verdicts[i], first) {
+			if strings.EqualFold(query, name) && v.sees(server, v.verdicts[i].server(k)) {
 				owner := ""
 				if c.owner.user == "" {
 					system[name] = true
@@ -257,17 +256,15 @@ func (v *view) serversNamed(query string) (list []namedServer) {
 					list = append(list, namedServer{name, owner, text.Lines(server.instructions)})
 				}
 			}
-			first += len(server.tools)
 		}
 	}
 	return list
 }
 
-// sees reports whether the session sees a tool of a server, whose first tool is that many
-// in its catalog.
-func (v *view) sees(server *serverTools, verdicts *verdicts, first int) bool {
+// sees reports whether the session sees a tool of a server, whose verdicts these are.
+func (v *view) sees(server *serverTools, verdicts *serverVerdicts) bool {
 	for j, t := range server.tools {
-		if v.standingOf(t, verdicts.at(first+j).standing) != hidden {
+		if v.standingOf(t, verdicts.at(j).standing) != hidden {
 			return true
 		}
 	}

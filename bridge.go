@@ -34,6 +34,7 @@ type BridgeTool struct {
 	name             string // registered
 	def              *definition
 	owner            *owner            // the system or a user
+	selects          string            // of [ServerConfig.ResultSelect], or ""
 	through          caller            // calls a copy that is in a registry, or a tool that a saved state has and no catalog; else nil
 	instructionWords *instructionWords // by its server; nil without instructions
 	tokens           atomic.Int64      // of the definition, once counted
@@ -65,8 +66,14 @@ func (t *BridgeTool) Description() string { return t.def.Description }
 func (t *BridgeTool) InputSchema() json.RawMessage { return t.def.Input() }
 
 // OutputSchema returns the JSON Schema of the structured content, as InputSchema does,
-// or nil if the server sent none. It is shared and must not be changed.
-func (t *BridgeTool) OutputSchema() json.RawMessage { return t.def.Output() }
+// or nil if the server sent none, or models get a part: see [ServerConfig.ResultSelect]. It is
+// shared and must not be changed.
+func (t *BridgeTool) OutputSchema() json.RawMessage {
+	if t.selects != "" {
+		return nil
+	}
+	return t.def.Output()
+}
 
 // AppURI returns the URI, ui://…, of the page that a host shows for results of the tool
 // (MCP Apps), or "" if its server sent none. [Session.ReadResource] reads it.
@@ -106,7 +113,7 @@ func (t *BridgeTool) is(other *BridgeTool) bool {
 }
 
 func (t *BridgeTool) copyFor(through caller) Tool {
-	return &BridgeTool{name: t.name, def: t.def, owner: t.owner, through: through}
+	return &BridgeTool{name: t.name, def: t.def, owner: t.owner, selects: t.selects, through: through}
 }
 
 // A caller calls a tool by its registered name, as [Session.Call] does.

@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"slices"
 	"time"
 
@@ -50,27 +49,6 @@ func cacheKey(cfg *ServerConfig, extensions map[string]any, of audience) string 
 		parts = append(parts, "credentials", sum[:4])
 	}
 	return cache.Key(parts...)
-}
-
-// loadStores restores what was trusted and the names that were given before this run, once. It
-// returns the cached catalog, or nil.
-func (m *Manager) loadStores() (*cache.Found, error) {
-	if err := m.trust.Load(); err != nil {
-		if m.opts.Trust.holds() {
-			return nil, err
-		}
-		m.opts.Logger.Warn("mcphybrid: " + err.Error())
-	}
-	var failed error
-	m.cacheOnce.Do(func() {
-		cached, err := m.cache.Read()
-		if failed = err; err == nil {
-			m.names.Restore(cached.Names)
-			m.cached.Store(&cached)
-		}
-	})
-	m.logStored(failed)
-	return m.cached.Load(), nil
 }
 
 // applyCached gives servers that are not connected the tools that the cache has of them, in one
@@ -127,25 +105,7 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 	})
 }
 
-// Refresh reads [Options.TrustStore] and [Options.Cache] again, after another process that
-// shares them has saved. What could not be stored before is stored, the lists in the
-// background, and so is what was learned: see [LearnOptions]. Without these stores, Refresh
-// does nothing.
-//
-// What a person has accepted by another Manager is then no longer held back here. A server
-// that is neither connected here nor being connected gets the lists that it has in the
-// cache, if they are newer. One that is connected is asked to list again if it has others
-// there, less and less often if that happens all the time.
-//
-// If one store can't be read, nothing of it has changed, and the other is read all the
-// same. The error joins those of both. After [Manager.Close] it is [ErrClosed].
-func (m *Manager) Refresh() error {
-	if m.life.Err() != nil {
-		return prefixed(ErrClosed, "")
-	}
-	return prefixed(errors.Join(m.refreshTrust(), m.refreshCache(), m.saveLearned()), "")
-}
-
+// refreshCache reads [Options.Cache] again. After an error nothing has changed.
 func (m *Manager) refreshCache() error {
 	cached, err := m.cache.Read()
 	if err != nil {
@@ -205,15 +165,4 @@ func (m *Manager) cacheList(src *source, in cache.Cache, isNew bool) {
 		}
 		return &cache.Server{Config: key, Lists: lists}
 	})
-}
-
-// logStored logs err, if there is one, of a store that the Manager works without, and the
-// stored prefixes that can't be used, because they were given to other servers.
-func (m *Manager) logStored(err error) {
-	if err != nil {
-		m.opts.Logger.Warn("mcphybrid: " + err.Error())
-	}
-	for _, c := range m.names.Refused() {
-		m.opts.Logger.Warn("mcphybrid: a stored prefix is not used", "prefix", c.Prefix, "server", c.Server)
-	}
 }

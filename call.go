@@ -47,13 +47,14 @@ type Middleware func(next Handler) Handler
 // Every call of a tool takes the same steps, whether it comes from here, from a
 // meta tool or from a registry:
 //
-//  1. Look up the tool. If the name is unknown and would be of a server that is down and
-//     has never listed its tools, connect that server and wait for it. Else suggest the
-//     nearest names.
-//  2. Check that the session may use it.
+//  1. Look up the tool. If the name is unknown, its server may be down: one that has never
+//     listed its tools, or whose tool a saved state has. Then connect that server, wait for
+//     it and look again. Else suggest the nearest names.
+//  2. Check that the session may use it. [ReadOnlyCallToolName] also checks that it only
+//     reads.
 //  3. Remove a null for an optional parameter that can't be null, and validate
 //     the arguments.
-//  4. Run [Options.Middleware].
+//  4. Run [Options.Middleware]. What it passes on is looked up and checked again.
 //  5. Activate the tool if it is deferred, unless the session works [ByBridge].
 //  6. Run it.
 //  7. Cut a result longer than [Options.MaxResult].
@@ -166,7 +167,7 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 	if t != nil {
 		return t, nil
 	}
-	if i, j, there := v.placeOf(name); there && (kept == nil || v.catalogs[i].tools[j].is(kept.BridgeTool)) {
+	if t, _ := v.find(name); t != nil && (kept == nil || t.is(kept.BridgeTool)) {
 		return nil, &permissionError{name: name}
 	}
 	if held := v.quarantined(name); held != nil {
@@ -231,7 +232,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromAp
 	}
 	s.link(t.origin(), result.Content)
 	// The host's code may have made the result: its JSON is of the host's making too.
-	return hostcode.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.truncateServed(ctx, result), nil })
+	return hostcode.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.serve(ctx, t, result), nil })
 }
 
 // wrapped returns the handler that makes calls, wrapped in middleware.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 
@@ -19,9 +20,8 @@ type catalog struct {
 	owner          *owner                      // of its tools; nil for the small index of a partition, which may have tools of several
 	tools          []*BridgeTool               // in registration order
 	list           toolList                    // of which these are the tools; empty for a part
-	alwaysLoaded   bool                        // a tool wants to be always loaded
 	deferredIndex  *deferredIndex              // of these tools
-	dependencies   dependencies                // the tools that each needs
+	needs          toolNeeds                   // the tools that each needs
 	needsBelow     map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
 	problems       []error                     // in registration order
 	quarantined    map[string]*ChangedError    // tools in quarantine, by registered name
@@ -32,6 +32,7 @@ type catalog struct {
 	shelf          *resources.Shelf // what servers offer besides tools
 
 	originals func() map[string][]int        // indexes in tools, ascending, by a tool's own name
+	places    func() []toolPlace             // of tools, by their index; nil for a part
 	byServer  func() map[string]*serverTools // what there is of a server, by its name
 	hashed    struct {
 		once sync.Once
@@ -40,27 +41,51 @@ type catalog struct {
 	ended bool // the Manager is closed
 }
 
+// A toolPlace says where a tool is: the index of its server, 0 in a part, and its index there.
+type toolPlace struct{ server, index int32 }
+
 // noTools is the catalog without tools. ended is the catalog of a closed Manager.
 var (
 	noTools = &catalog{deferredIndex: &deferredIndex{of: nothing}, originals: func() map[string][]int { return nil }, byServer: func() map[string]*serverTools { return nil }}
 	ended   = &catalog{ended: true, deferredIndex: noTools.deferredIndex, originals: noTools.originals, byServer: noTools.byServer}
 )
 
+// isPart reports whether c has tools and no list of servers.
+func (c *catalog) isPart() bool { return len(c.list.tools) == 0 && len(c.tools) > 0 }
+
 // indexOf returns the index in c.tools of the tool with that registered name.
 func (c *catalog) indexOf(name string) (i int, ok bool) {
-	if c.list.tools == nil {
+	if c.isPart() {
 		i = slices.IndexFunc(c.tools, func(t *BridgeTool) bool { return t.name == name })
 		return i, i >= 0
 	}
 	return c.list.index(c.prefixes.Number(name), name)
 }
 
+// find returns the place of the tool with that registered name, and the tool.
+func (c *catalog) find(name string) (at toolPlace, t *BridgeTool, ok bool) {
+	if c.isPart() {
+		i, ok := c.indexOf(name)
+		if !ok {
+			return at, nil, false
+		}
+		return toolPlace{index: int32(i)}, c.tools[i], true
+	}
+	k, ok := c.list.place(c.prefixes.Number(name))
+	if !ok {
+		return at, nil, false
+	}
+	j, ok := c.list.servers[k].indexOf[name]
+	if !ok {
+		return at, nil, false
+	}
+	return toolPlace{int32(k), int32(j)}, c.list.servers[k].tools[j], true
+}
+
 // tool returns the tool with that registered name, or nil.
 func (c *catalog) tool(name string) *BridgeTool {
-	if i, ok := c.indexOf(name); ok {
-		return c.tools[i]
-	}
-	return nil
+	_, t, _ := c.find(name)
+	return t
 }
 
 // quarantineOf returns why c, a catalog of t's owner, holds t back, under this or another
@@ -92,7 +117,7 @@ func (c *catalog) overrides(name, server string) bool {
 // servers that have not listed theirs yet, which needs may be about. indexes makes the
 // index, when it is first used.
 func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes names.Prefixes, known knownHints, needs map[string][]string, unlisted []rules.Subject, indexes *deferredIndexer) *catalog {
-	c := &catalog{owner: owner, known: known, prefixes: prefixes, dependencies: make(dependencies)}
+	c := &catalog{owner: owner, known: known, prefixes: prefixes, needs: make(toolNeeds)}
 	c.list = prev.list.next(servers, prefixes.Len())
 	c.tools = c.list.tools
 	var entries []*resources.Entry
@@ -112,10 +137,9 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 				c.quarantined[change.Name], c.quarantinedOwn[[2]string{change.Server, change.Tool}] = change, change
 			}
 		}
-		c.alwaysLoaded = c.alwaysLoaded || s.alwaysLoaded
 	}
 	c.shelf = resources.NewShelf(prev.shelf, entries, skilled, indexes.ofDocuments)
-	c.resolveDependencies(needs, unlisted)
+	c.resolveNeeds(needs, unlisted)
 	c.noteRemoved(prev)
 	c.deferredIndex = &deferredIndex{maker: indexes}
 	c.byServer = sync.OnceValue(func() map[string]*serverTools {
@@ -127,6 +151,15 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 		}
 		return byName
 	})
+	c.places = sync.OnceValue(func() []toolPlace {
+		places := make([]toolPlace, 0, len(c.tools))
+		for k, tools := range c.byIndex() {
+			for j := range tools {
+				places = append(places, toolPlace{int32(k), int32(j)})
+			}
+		}
+		return places
+	})
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
@@ -135,6 +168,30 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 		return byName
 	})
 	return c
+}
+
+// byIndex yields the tools of each server that has any, by its index. A catalog that is only a part
+// has one list.
+func (c *catalog) byIndex() iter.Seq2[int, []*BridgeTool] {
+	return func(yield func(int, []*BridgeTool) bool) {
+		if c.isPart() {
+			yield(0, c.tools)
+			return
+		}
+		for k, s := range c.list.servers {
+			if s != nil && len(s.tools) > 0 && !yield(k, s.tools) {
+				return
+			}
+		}
+	}
+}
+
+// toolsAt returns the tools of the server with that index.
+func (c *catalog) toolsAt(k int) []*BridgeTool {
+	if c.isPart() {
+		return c.tools
+	}
+	return c.list.servers[k].tools
 }
 
 // fingerprint returns a hash of the tools and of which of them are indexed. It makes

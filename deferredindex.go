@@ -58,7 +58,7 @@ func (c *catalog) servers() *docsByServer {
 	return x.servers
 }
 
-// A deferredIndexer makes the indexes of one Manager's catalogs, each of the last one.
+// A deferredIndexer makes the indexes of one Manager's catalogs, each from the one before.
 type deferredIndexer struct {
 	*indexer
 

@@ -101,8 +101,8 @@
 // Providers cache the beginning of a request as long as no byte of it changes, and some
 // models refuse a request in which something changed before their thinking. Tools and
 // system prompt stand before all messages. So each request that a host makes of
-// [Session.Turn] begins with all bytes of the one before, and what is new is appended to
-// the conversation. Only [Session.Compact] begins anew. It drops tools that were not used
+// [Session.Turn] begins with all bytes of the one before, unless it is [ByActivation], and
+// what is new is appended to the conversation. Only [Session.Compact] begins anew. It drops tools that were not used
 // for 20 turns ([DefaultActiveTurns], counted by [Session.NextTurn]). Of more than 64
 // active tools ([DefaultMaxActive]), it drops the least recently used. It keeps those that
 // were used in this turn.

@@ -3,8 +3,8 @@ package mcphybrid
 import (
 	"context"
 
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 )
 
 // guard wraps the host's logger, stores, counter and functions, so that a panic in them becomes an
@@ -12,17 +12,17 @@ import (
 // handlers are guarded where they are called.
 func (o *Options) guard() {
 	o.Logger = hostcode.Logger(o.Logger)
-	o.Cache = guard.Document(o.Cache, "Options.Cache", guard.MaxCall)
-	o.TrustStore = guard.Document(o.TrustStore, "Options.TrustStore", guard.MaxCall)
-	o.StateParts = guard.Parts(o.StateParts, "Options.StateParts")
+	o.Cache = storeguard.Document(o.Cache, "Options.Cache", storeguard.MaxCall)
+	o.TrustStore = storeguard.Document(o.TrustStore, "Options.TrustStore", storeguard.MaxCall)
+	o.StateParts = storeguard.Parts(o.StateParts, "Options.StateParts")
 	if o.Usage != nil {
 		u := *o.Usage
-		u.Store = guard.Document(u.Store, "UsageOptions.Store", guard.MaxCall)
+		u.Store = storeguard.Document(u.Store, "UsageOptions.Store", storeguard.MaxCall)
 		o.Usage = &u
 	}
 	if o.Learn != nil {
 		l := *o.Learn
-		l.Store = guard.Document(l.Store, "LearnOptions.Store", guard.MaxCall)
+		l.Store = storeguard.Document(l.Store, "LearnOptions.Store", storeguard.MaxCall)
 		o.Learn = &l
 	}
 	if _, ours := o.Tokens.(quarterBytes); !ours {

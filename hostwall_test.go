@@ -364,6 +364,7 @@ func (h *tryingHost) live() {
 	h.note(err)
 	h.note(m.RefreshHints(ctx))
 	h.note(m.Reorder())
+	h.note(m.Refresh())
 	s.Stats()
 	s.NextTurn()
 	s.Compact()

@@ -149,8 +149,15 @@ func (s *Session) updateShown(v *view) []listItem {
 		prefix = v.promptPrefix()
 	}
 	if len(list) > 0 {
+		covered := v.coverage
+		if s.waits(v) {
+			covered = s.covered
+		}
 		s.setShown(list, prefix)
 		s.shownAs = v.listVersion()
+		if s.metas[metaSearch] {
+			s.covered = covered
+		}
 	}
 	return list
 }
@@ -158,7 +165,7 @@ func (s *Session) updateShown(v *view) []listItem {
 // setShown sets the list of items and the prefix with which it begins, or nil. The caller
 // holds mu.
 func (s *Session) setShown(list []listItem, prefix *promptPrefix) {
-	s.shown, s.prefix, s.shownAs, s.metas = list, prefix, listVersion{}, metaSet{}
+	s.shown, s.prefix, s.shownAs, s.metas, s.covered = list, prefix, listVersion{}, metaSet{}, nil
 	for _, e := range list {
 		if e.isMeta() {
 			s.metas[e.meta] = true
@@ -180,10 +187,15 @@ func (s *Session) shownLocked(v *view) []listItem {
 	case s.shown != nil && s.shownAs == v.listVersion():
 		return s.shown
 	}
-	if s.shown != nil && v.disclosure == ByBridge && !v.begun {
+	if s.waits(v) {
 		return s.shown
 	}
 	return v.appendNew(s.shown)
+}
+
+// waits reports whether nothing is appended before the first Turn. The caller holds mu.
+func (s *Session) waits(v *view) bool {
+	return s.shown != nil && v.disclosure == ByBridge && !v.begun
 }
 
 // startsFresh reports whether the session shows nothing yet, or still the first list, which

@@ -13,7 +13,7 @@ func (v *view) appendNew(list []listItem) []listItem {
 		return list // nothing is fixed yet
 	}
 	tools := make(map[string]bool, len(list))
-	versions := make(map[string]int)
+	versions := make(map[string]int, len(list))
 	summaries := make(map[string]bool)
 	var metas metaSet
 	for _, e := range list {

@@ -57,9 +57,9 @@ type namedRoom struct {
 	closed map[string]bool
 }
 
-// newNamedRoom returns an empty list.
-func newNamedRoom(l listLimits) *namedRoom {
-	return &namedRoom{newListRoom(l), make(map[string]bool), make(map[string]bool)}
+// newNamedRoom returns an empty list, for about so many items.
+func newNamedRoom(l listLimits, items int) *namedRoom {
+	return &namedRoom{newListRoom(l), make(map[string]bool, items), make(map[string]bool)}
 }
 
 // note lists a name that takes no room.
@@ -98,8 +98,8 @@ func (s *Session) roomLeft(now *partition, tools ...[]*BridgeTool) *namedRoom {
 		limits.items, limits.itemsEach = max(limits.items, len(now.inlineTools)), max(limits.itemsEach, len(now.inlineTools))
 		limits.tokens, limits.tokensEach = NoLimit, NoLimit
 	}
-	left := newNamedRoom(limits)
-	versions := make(map[string]int)
+	left := newNamedRoom(limits, len(s.shown))
+	versions := make(map[string]int, len(s.shown))
 	add := func(t *BridgeTool) { left.add(t.name, t.origin(), s.tenant.toolTokens(t)) }
 	for _, e := range s.shown {
 		if e.isTool() {

@@ -51,7 +51,7 @@ func TestListRoomWithoutLimit(t *testing.T) {
 
 func TestNamedRoomCloses(t *testing.T) {
 	t.Parallel()
-	n := newNamedRoom(listLimits{items: 5, tokens: 100, itemsEach: 5, tokensEach: 100})
+	n := newNamedRoom(listLimits{items: 5, tokens: 100, itemsEach: 5, tokensEach: 100}, 0)
 	n.add("a", origin{server: "s"}, 1)
 	n.close("a")
 	n.close("b")

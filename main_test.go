@@ -72,6 +72,9 @@ func check(m *Manager, sessions ...*Session) error {
 		if err := checkView(s.view()); err != nil {
 			return err
 		}
+		if err := checkPartition(s.view().partition); err != nil {
+			return err
+		}
 		s.mu.Lock()
 		v := s.viewLocked()
 		list := s.shownLocked(v)
@@ -456,7 +459,7 @@ func checkCatalog(c *catalog) error {
 			return fmt.Errorf("%s is held back, and in the catalog", name)
 		}
 	}
-	for t, needs := range c.dependencies {
+	for t, needs := range c.needs {
 		for i, n := range append(slices.Clip(needs), t) {
 			if c.tool(n.name) != n || slices.Contains(needs[:i], n) {
 				return fmt.Errorf("%s needs %v", t.name, toolNames(needs))

@@ -48,7 +48,7 @@ type Manager struct {
 	mu          sync.Mutex     // serializes writers
 	sources     []*source      // in registration order
 	perServer   []*serverTools // what catalogs take of each source, or nil
-	toolsShared bool           // a catalog has tools, so its items must not change
+	toolsShared bool           // a catalog has perServer: it must be cloned before an element changes
 	named       map[string]*source
 	bytes       int            // of all definitions that servers listed
 	names       *names.Book    // of the sources and of earlier ones

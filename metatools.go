@@ -17,7 +17,8 @@ const (
 	// SearchToolName finds deferred tools.
 	SearchToolName = "mcp_tool_search"
 
-	// DescribeToolName and CallToolName are offered with [ByBridge].
+	// DescribeToolName and CallToolName are offered with [ByBridge], if tools are deferred,
+	// and in a session whose list has no room for a tool that it activates.
 	// ReadOnlyCallToolName calls only tools that say of themselves that they only
 	// read; it is offered to an MCP client: see [SessionOptions.Client].
 	DescribeToolName     = "mcp_tool_describe"
@@ -25,7 +26,8 @@ const (
 	ReadOnlyCallToolName = "mcp_tool_call_readonly"
 
 	// PageToolName reads the parts that were cut from a long result. It is
-	// offered as soon as a result was cut; with [ByBridge], always.
+	// offered as soon as a result was cut; with [ByBridge], if tools are deferred, from the
+	// beginning.
 	PageToolName = "mcp_tool_page"
 
 	// SkillSearchToolName finds skills. It is offered when there are too many

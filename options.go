@@ -12,8 +12,8 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/hints"
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
 	"github.com/mcphybrid/mcphybrid/store"
 )
@@ -478,7 +478,7 @@ func (o *Options) setDefaults() {
 	if o.TokenStore == nil {
 		o.TokenStore = new(login.Memory)
 	}
-	o.TokenStore = guard.Tokens(o.TokenStore, "Options.TokenStore")
+	o.TokenStore = storeguard.Tokens(o.TokenStore, "Options.TokenStore")
 	if o.Tokens == nil {
 		o.Tokens = quarterBytes{}
 	}

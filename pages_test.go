@@ -200,10 +200,13 @@ func (h hangingSelector) Shape(string) string {
 	return "a shape"
 }
 
+func (hangingSelector) Check(string) error { return nil }
+
 type panickingSelector struct{}
 
 func (panickingSelector) Select(context.Context, string, string) (string, error) { panic("select") }
 func (panickingSelector) Shape(string) string                                    { panic("shape") }
+func (panickingSelector) Check(string) error                                     { panic("check") }
 
 func TestPagesAreOfOneSession(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package mcphybrid
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -57,27 +58,6 @@ const (
 	whyUndecided                          // deferred, until it is decided who gets room
 )
 
-// A verdict is the standing of a tool and the reason for it.
-type verdict struct {
-	standing standing
-	why      placementReason
-	rule     uint16 // index of the rule, if the reason is one
-}
-
-// Verdicts are those on a list of tools.
-type verdicts struct {
-	of   []verdict // by index of the tool
-	rest verdict   // on those that follow
-}
-
-// at returns the verdict on the i-th tool.
-func (all *verdicts) at(i int) verdict {
-	if i < len(all.of) {
-		return all.of[i]
-	}
-	return all.rest
-}
-
 // A partition is what sessions with equal rights and intent see of one version of
 // the catalogs and the policy. They share it, and nobody may change it.
 type partition struct {
@@ -88,7 +68,9 @@ type partition struct {
 	intent   string
 	carryOver
 
+	screenings      []*screening  // by catalog
 	verdicts        []verdicts    // by catalog
+	coverage        *coverage     // of the servers to search
 	inlineTools     []*BridgeTool // in registration order
 	searchableCount int           // number of searchable tools, summarized ones included
 	applies         []bool        // which rules apply to intent
@@ -117,7 +99,7 @@ type partition struct {
 	}
 }
 
-var endedPartition = &partition{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: make([]verdicts, 1), ended: true}
+var endedPartition = &partition{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: []verdicts{{catalog: ended}}, ended: true}
 
 // At most maxPartitions partitions are kept, fewer if they have more than maxVerdicts
 // verdicts together. Each keeps at most maxPromptPrefixes first lists. At a limit, a new one
@@ -130,12 +112,30 @@ const (
 
 // decide sets the standing of each tool of p. First comes what decides each tool for
 // itself, the strongest first: a name that is another tool's, access, rules that exclude,
-// pins, rules that include or summarize. Then the others fill the room for inline tools: first
-// those that their servers want always loaded, then the most used, then the rest in
-// registration order. Without the right to search, all are inline that the list has room for.
-func (p *partition) decide() {
+// pins, rules that include or summarize. All of that but the names is in the screenings. Then the
+// others fill the room for inline tools: first those that their servers want always loaded, then
+// the most used, then the rest in registration order. Without the right to search, all are inline
+// that the list has room for.
+func (p *partition) decide(w *screener, screenings []*screening) {
+	p.applies, p.included = w.applies, w.included
+	p.screenings, p.verdicts = screenings, make([]verdicts, len(p.catalogs))
+	seen, lines := 0, 0
+	for i, c := range p.catalogs {
+		x, all := screenings[i], &p.verdicts[i]
+		all.catalog, all.servers = c, x.servers
+		seen, lines = seen+x.seen, lines+x.summarized
+		for at := range p.overriddenIn(i) {
+			switch all.at(at).standing {
+			case summarized:
+				lines--
+				fallthrough
+			case inline, deferred:
+				seen--
+			}
+			all.set(at, verdict{why: whyOverridden})
+		}
+	}
 	pol := p.policy
-	seen := p.decideEach()
 	r := inlineRoom{tools: pol.maxInline - p.inlineUsed.tools, tokens: pol.maxTokensWhenDeferring, list: newListRoom(pol.list)}
 	if seen+p.inlineUsed.tools <= pol.allInlineUpTo {
 		r.tools, r.tokens = seen, pol.maxTokens
@@ -143,33 +143,59 @@ func (p *partition) decide() {
 	if p.maxInlineTokens = r.tokens; r.tokens < math.MaxInt {
 		r.tokens -= p.inlineUsed.tokens
 	}
-	maySearch := mayUse(p.rights, SearchToolName)
+	if mayUse(p.rights, SearchToolName) {
+		p.fillRoom(&r)
+		p.summarized = lines > 0
+	} else {
+		p.inlineAll()
+	}
+	p.searchableCount = seen - len(p.inlineTools)
+	p.coverage = p.newCoverage()
+}
+
+// inlineAll makes all tools inline that are not hidden.
+func (p *partition) inlineAll() {
+	for i, c := range p.catalogs {
+		for k, tools := range c.byIndex() {
+			for j, t := range tools {
+				at := toolPlace{int32(k), int32(j)}
+				v := p.verdicts[i].at(at)
+				if v.standing == hidden {
+					continue
+				}
+				p.inlineTools = append(p.inlineTools, t)
+				if v.why != whyPin {
+					p.verdicts[i].set(at, verdict{standing: inline, why: whyNoSearch})
+				}
+			}
+		}
+	}
+}
+
+// fillRoom decides who is inline. It looks at servers with tools that get room before others, and then at
+// the first ones until there is no more room.
+func (p *partition) fillRoom(r *inlineRoom) {
+	pol := p.policy
 	var first []*candidate
 	wanted := make(map[origin]int) // how many always-loaded tools it has so far
 	for i, c := range p.catalogs {
-		for j := range p.verdicts[i].of {
-			v, t := &p.verdicts[i].of[j], c.tools[j]
-			switch {
-			case v.standing == hidden:
-				continue
-			case !maySearch && v.why != whyPin:
-				*v = verdict{standing: inline, why: whyNoSearch}
-				continue
-			case v.why == whyPin:
-				if !r.tryAdd(t.origin(), pol.tokens(t)) && maySearch {
-					*v = verdict{standing: deferred, why: whyListFull}
+		for _, k := range p.screenings[i].singled {
+			all := p.verdicts[i].server(k)
+			for j, t := range c.toolsAt(k) {
+				switch v := all.at(j); {
+				case v.why == whyPin:
+					if !r.tryAdd(t.origin(), pol.tokens(t)) {
+						p.verdicts[i].set(toolPlace{int32(k), int32(j)}, verdict{standing: deferred, why: whyListFull})
+					}
+				case v.why == whyUndecided:
+					used, always := pol.popularity[t.name], t.def.Always && wanted[t.origin()] < maxAlwaysLoaded
+					if always {
+						wanted[t.origin()]++
+					}
+					if always || used > 0 {
+						first = append(first, &candidate{i, toolPlace{int32(k), int32(j)}, t, always, used})
+					}
 				}
-				continue
-			case v.standing == summarized:
-				continue
-			}
-			v.why = whyUndecided
-			used, always := pol.popularity[t.name], c.alwaysLoaded && t.def.Always && wanted[t.origin()] < maxAlwaysLoaded
-			if always {
-				wanted[t.origin()]++
-			}
-			if always || used > 0 {
-				first = append(first, &candidate{v, t, always, used})
 			}
 		}
 	}
@@ -179,43 +205,48 @@ func (p *partition) decide() {
 		if w.always {
 			because = whyServer
 		}
-		*w.verdict = pol.verdictIfRoom(&r, w.tool, because)
+		if v := pol.verdictIfRoom(r, w.tool, because); v.why != whyUndecided {
+			p.verdicts[w.catalog].set(w.place, v)
+		}
 	}
 	for i, c := range p.catalogs {
 		all := &p.verdicts[i]
-		all.of = slices.Grow(all.of, max(0, min(r.tools, len(c.tools)-len(all.of))))
-		p.inlineTools = slices.Grow(p.inlineTools, max(0, min(r.tools, len(c.tools))))
-		for j, t := range c.tools {
-			if j == len(all.of) { // all others are alike
-				if why, full := r.isFull(); full {
-					all.rest = verdict{standing: deferred, why: why}
-					p.searchableCount += len(c.tools) - j
+		for k, tools := range c.byIndex() {
+			if why, full := r.isFull(); full { // all others are alike
+				all.rest = why
+				break
+			}
+			for j, t := range tools {
+				if all.server(k).at(j).why != whyUndecided {
+					continue
+				}
+				v := pol.verdictIfRoom(r, t, whyFits)
+				if v.why == whyUndecided {
 					break
 				}
-				all.of = append(all.of, verdict{standing: deferred, why: whyUndecided})
+				all.set(toolPlace{int32(k), int32(j)}, v)
 			}
-			v := &all.of[j]
-			if v.why == whyUndecided {
-				*v = pol.verdictIfRoom(&r, t, whyFits)
-			}
-			switch v.standing {
-			case inline:
-				p.inlineTools = append(p.inlineTools, t)
-			case summarized:
-				p.summarized = true
-				p.searchableCount++
-			case deferred:
-				p.searchableCount++
+		}
+		if why, full := r.isFull(); full {
+			all.rest = why
+		}
+		touched := slices.Concat(p.screenings[i].singled, all.changed())
+		slices.Sort(touched)
+		for _, k := range slices.Compact(touched) {
+			for j, t := range c.toolsAt(k) {
+				if all.server(k).at(j).standing == inline {
+					p.inlineTools = append(p.inlineTools, t)
+				}
 			}
 		}
 	}
 }
 
 // verdictIfRoom returns the verdict on a tool that becomes inline if there is room, and why
-// it does.
+// it does. Once there is no more room, the tool stays undecided.
 func (p *policy) verdictIfRoom(r *inlineRoom, t *BridgeTool, because placementReason) verdict {
-	if why, full := r.isFull(); full { // the tokens need not be counted
-		return verdict{standing: deferred, why: why}
+	if _, full := r.isFull(); full { // the tokens need not be counted
+		return undecided
 	}
 	return r.verdictOn(t.origin(), p.tokens(t), because)
 }
@@ -226,7 +257,8 @@ const maxAlwaysLoaded = 5
 
 // A candidate is a tool that becomes inline if there is room.
 type candidate struct {
-	verdict *verdict
+	catalog int       // index of its catalog
+	place   toolPlace // there
 	tool    *BridgeTool
 	always  bool // its server wants it inline
 	used    int  // rank among the most used, from 1; 0 if it was never used
@@ -295,37 +327,6 @@ func (r *inlineRoom) isFull() (why placementReason, full bool) {
 	return 0, false
 }
 
-// decideEach decides each tool on its own and returns how many the session sees.
-func (p *partition) decideEach() (seen int) {
-	pol := p.policy
-	applies := pol.rules.Applying(p.intent)
-	included := pol.rules.Including(applies)
-	p.applies, p.included = applies, included
-	p.verdicts = make([]verdicts, len(p.catalogs))
-	alike := len(p.rights) == 0 && len(pol.pins) == 0 && len(pol.popularity) == 0 && (pol.rules == nil || len(pol.rules.Rules) == 0)
-	if alike && len(p.catalogs) == 1 && !p.catalogs[0].alwaysLoaded {
-		return len(p.catalogs[0].tools)
-	}
-	for i, c := range p.catalogs {
-		p.verdicts[i].of = make([]verdict, len(c.tools))
-		for j, t := range c.tools {
-			v := &p.verdicts[i].of[j]
-			switch {
-			case p.overridden(i, t): // first, so that placeOf goes by it
-				v.why = whyOverridden
-			case !p.rights.Permit(t.def.subject()):
-				v.why = whyDenied
-			default:
-				*v = pol.byRules(pol.matchesOf(t), applies, included)
-			}
-			if v.standing != hidden {
-				seen++
-			}
-		}
-	}
-	return seen
-}
-
 // byRules returns the verdict of the pins and of the applying rules on what m matches:
 // hidden, inline as a pin, summarized, or deferred until there is room. If included is set,
 // it hides a tool that no rule matches and that is not pinned.
@@ -362,4 +363,39 @@ func (p *partition) overridden(i int, t *BridgeTool) bool {
 		return whose != t.owner
 	}
 	return slices.ContainsFunc(p.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
+}
+
+// overriddenIn yields the places of the i-th catalog's tools whose names mean other tools, some more than
+// once. Only a tool whose name could be given in a catalog above, or that a session keeps, can be one.
+func (p *partition) overriddenIn(i int) iter.Seq[toolPlace] {
+	return func(yield func(toolPlace) bool) {
+		c := p.catalogs[i]
+		named := func(name string) bool {
+			at, t, ok := c.find(name)
+			return !ok || !p.overridden(i, t) || yield(at)
+		}
+		for name := range p.nameOwners {
+			if !named(name) {
+				return
+			}
+		}
+		for _, above := range p.catalogs[i+1:] {
+			for name := range above.quarantined {
+				if !named(name) {
+					return
+				}
+			}
+			for _, number := range c.prefixes.Meeting(above.prefixes) {
+				k, ok := c.list.place(number)
+				if !ok {
+					continue
+				}
+				for j, t := range c.list.servers[k].tools {
+					if p.overridden(i, t) && !yield(toolPlace{int32(k), int32(j)}) {
+						return
+					}
+				}
+			}
+		}
+	}
 }

@@ -14,24 +14,30 @@ func (p *partition) own() *catalog { return p.catalogs[len(p.catalogs)-1] }
 func (p *partition) each() iter.Seq2[*BridgeTool, standing] {
 	return func(yield func(*BridgeTool, standing) bool) {
 		for i, c := range p.catalogs {
-			for j, t := range c.tools {
-				if !yield(t, p.verdicts[i].at(j).standing) {
-					return
+			all := &p.verdicts[i]
+			for k, tools := range c.byIndex() {
+				of := all.server(k)
+				for j, t := range tools {
+					if !yield(t, of.at(j).standing) {
+						return
+					}
 				}
 			}
 		}
 	}
 }
 
-// placeOf returns the place of the tool that name means, even if it is hidden: the index
-// of its catalog and its index there.
-func (p *partition) placeOf(name string) (i, j int, ok bool) {
+// find returns the tool that name means, even if it is hidden, and the verdict on it. The tool
+// is nil if there is none.
+func (p *partition) find(name string) (*BridgeTool, verdict) {
 	for i, c := range slices.Backward(p.catalogs) {
-		if j, ok := c.indexOf(name); ok && p.verdicts[i].at(j).why != whyOverridden {
-			return i, j, true
+		if at, t, ok := c.find(name); ok {
+			if v := p.verdicts[i].at(at); v.why != whyOverridden {
+				return t, v
+			}
 		}
 	}
-	return 0, 0, false
+	return nil, verdict{}
 }
 
 // of returns the catalog of an owner's tools, or nil.
@@ -58,8 +64,8 @@ func (p *partition) meaning(name string) iter.Seq[*catalog] {
 // lookup returns the tool with that registered name and its standing, or nil if the
 // session does not see it.
 func (p *partition) lookup(name string) (*BridgeTool, standing) {
-	if i, j, ok := p.placeOf(name); ok && p.verdicts[i].at(j).standing != hidden {
-		return p.catalogs[i].tools[j], p.verdicts[i].at(j).standing
+	if t, v := p.find(name); v.standing != hidden {
+		return t, v.standing
 	}
 	return nil, hidden
 }
@@ -82,7 +88,7 @@ func (p *partition) unindexed() *catalog {
 		for i, c := range p.catalogs {
 			for _, j := range c.ensureIndex().unindexed {
 				t := c.tools[j]
-				if p.verdicts[i].at(j).standing == hidden {
+				if p.verdicts[i].on(j).standing == hidden {
 					continue
 				}
 				docs = append(docs, len(r.tools))
@@ -110,10 +116,10 @@ func (p *partition) hasTerms(query string) bool {
 // needs returns the tools that t needs directly.
 func (p *partition) needs(t *BridgeTool) []*BridgeTool {
 	for _, c := range p.catalogs {
-		needs := c.dependencies[t]
+		needs := c.needs[t]
 		for _, name := range c.needsBelow[t] {
-			if i, j, ok := p.placeOf(name); ok {
-				needs = append(slices.Clip(needs), p.catalogs[i].tools[j])
+			if n, _ := p.find(name); n != nil {
+				needs = append(slices.Clip(needs), n)
 			}
 		}
 		if needs != nil {

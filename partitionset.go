@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -22,19 +21,23 @@ type partitionSet struct {
 
 // most returns how many partitions the set has at most.
 func (set *partitionSet) most() int {
-	tools := 1
+	tools := 0
 	for _, c := range set.catalogs {
 		tools += len(c.tools)
 	}
-	return max(maxPromptPrefixes, min(maxPartitions, maxVerdicts/tools))
+	return mostPartitions(tools)
 }
 
-// A partitionKey identifies a partition in its set. The intent has a field of its
-// own: it can be any text, and joined with the rights it could look like others.
+// mostPartitions returns how many partitions of so many tools are kept.
+func mostPartitions(tools int) int {
+	return max(maxPromptPrefixes, min(maxPartitions, maxVerdicts/(1+tools)))
+}
+
+// A partitionKey identifies a partition in its set.
 type partitionKey struct {
-	intent, rights string
-	inlineUsed     inlineUse
-	nameOwners     [sha256.Size]byte
+	screeningKey
+	inlineUsed inlineUse
+	nameOwners [sha256.Size]byte
 }
 
 type lazyPartition struct {
@@ -68,10 +71,8 @@ func (s *tenant) partition(r rules.Rights, intent string, since func([]*catalog)
 	s.partitioning.Unlock()
 
 	before := since(all.catalogs)
-	key := partitionKey{intent: intent, inlineUsed: before.inlineUsed, nameOwners: before.key()}
-	if len(r) > 0 {
-		key.rights = fmt.Sprintf("%q", r)
-	}
+	of := newScreeningKey(r, intent)
+	key := partitionKey{screeningKey: of, inlineUsed: before.inlineUsed, nameOwners: before.key()}
 	all.mu.Lock()
 	sel := all.byKey[key]
 	if sel == nil {
@@ -92,9 +93,10 @@ func (s *tenant) partition(r rules.Rights, intent string, since func([]*catalog)
 		for _, c := range sel.catalogs {
 			sel.ended = sel.ended || c.ended
 		}
-		sel.decide()
-		of := sel.resources(s)
-		sel.reads, sel.files, sel.skilled = of.Reads(), of.ReadsFiles(), len(of.Skilled()) > 0
+		w := newScreener(sel.policy, r, intent)
+		sel.decide(w, s.screeningsOf(sel.catalogs, w, of))
+		beside := sel.resources(s)
+		sel.reads, sel.files, sel.skilled = beside.Reads(), beside.ReadsFiles(), len(beside.Skilled()) > 0
 	})
 	return &sel.partition
 }
@@ -103,7 +105,8 @@ func (s *tenant) partition(r rules.Rights, intent string, since func([]*catalog)
 // them.
 func (s *tenant) searchedByDefault(c *catalog) iter.Seq2[*BridgeTool, bool] {
 	p := &partition{catalogs: []*catalog{c}, policy: s.policy.Load(), rights: rules.Rights{}.And(s.metaAccess)}
-	p.decide()
+	w := newScreener(p.policy, p.rights, "")
+	p.decide(w, []*screening{s.screenings.of(c, w, newScreeningKey(p.rights, ""))})
 	return func(yield func(*BridgeTool, bool) bool) {
 		for t, st := range p.each() {
 			if !yield(t, st.Searchable()) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,10 +16,19 @@ import (
 func judged(p *policy, tools []*BridgeTool) *partition { return judgedAs(p, tools, "") }
 
 func judgedAs(p *policy, tools []*BridgeTool, intent string) *partition {
-	c := &catalog{tools: tools, alwaysLoaded: slices.ContainsFunc(tools, func(t *BridgeTool) bool { return t.def.Always })}
-	s := &partition{catalogs: []*catalog{c}, policy: p, intent: intent}
-	s.decide()
+	s := &partition{catalogs: []*catalog{{tools: tools}}, policy: p, intent: intent}
+	decideAnew(s)
 	return s
+}
+
+// decideAnew decides with nothing decided before.
+func decideAnew(p *partition) {
+	w := newScreener(p.policy, p.rights, p.intent)
+	var all []*screening
+	for _, c := range p.catalogs {
+		all = append(all, w.catalog(c, nil, nil, 1))
+	}
+	p.decide(w, all)
 }
 
 // namedTool returns a tool that has only a name and 100 tokens.
@@ -217,7 +225,7 @@ func TestRoomThatRestoredToolsUse(t *testing.T) {
 	} {
 		s := &partition{catalogs: []*catalog{{tools: tools}}, policy: policyOf(Options{Inline: InlineOptions{Max: 6, MaxTokens: 500}})}
 		s.inlineUsed = test.used
-		s.decide()
+		decideAnew(s)
 		assert.Len(t, s.inlineTools, test.want, "%+v", test.used)
 	}
 }

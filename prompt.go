@@ -160,7 +160,7 @@ func textLine(t *BridgeTool, form lineForm, maxDescription int) string {
 }
 
 // A serverList has servers of which search finds tools, or whose tools are not listed.
-type serverList []saved.Server
+type serverList []*saved.Server
 
 // counts returns a line for each server.
 func (list serverList) counts() string {

@@ -10,7 +10,7 @@ import (
 // errNoChange says that a change left everything as it was.
 var errNoChange = errors.New("nothing has changed")
 
-// publishChange calls f, which changes the sources, and publishes the new catalog. If f
+// publishChange calls f, which may change the sources, their hints or the policy, and publishes the new catalog. If f
 // returns an error, it publishes nothing and returns the error. After errNoChange
 // it returns nil.
 func (m *Manager) publishChange(f func() error) error {

@@ -20,11 +20,12 @@ import (
 // receive makes what a server has listed part of the catalog. If it fails, the server keeps
 // what it had.
 //
-//	receive ─▶ parseDefinitions, bindCalls, countTokens ─▶ setList ─▶ publishChange ─▶ the next catalog
-//	                                                                    storeList      the list, within its limits
-//	                                                                    review         what of it may be used
-//	                                                                    stageSource    its tools
-//	                                                                    cacheList      for the next run
+//	receive ─▶ parseDefinitions, bindCalls, countTokens ─▶ setList ─▶ publishChange, which runs
+//	                                                                    1. storeList     the list, within its limits
+//	                                                                    2. review        what of it may be used
+//	                                                                    3. stageSource   its tools
+//	                                                                    4. cacheList     for the next run
+//	                                                                  and then makes the next catalog
 func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) error {
 	defs, problems, ignored, err := src.parseDefinitions(ctx, list.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
 	if err != nil {
@@ -47,7 +48,8 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 
 // parseDefinitions checks the elements of a tools/list result and names the tools.
 // It returns the usable tools that the configuration permits, in their order.
-// problems has an error for each element that is malformed or repeats a name. ignored
+// problems has an error for each element that is malformed, too large, can't be named or
+// repeats a name. ignored
 // has what patterns see of the tools that the configuration does not permit. err is
 // that of ctx.
 func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Subject, err error) {

@@ -34,6 +34,11 @@ func (p *partition) resources(sc *tenant) *resources.View {
 	}
 	for _, c := range slices.Backward(p.catalogs) { // the user's come first
 		v.Shelves = append(v.Shelves, resources.Owned{Of: c.owner, Shelf: c.shelf})
+		for _, s := range c.list.special {
+			if s.unlisted {
+				v.Unlisted = append(v.Unlisted, resources.Place{Of: c.owner, Server: s.server})
+			}
+		}
 	}
 	return v
 }
@@ -74,7 +79,8 @@ func (s *Session) Prompts() (list []Prompt) {
 // session may read a resource that is listed, one that a template expands to, and one
 // to which the result of a call or a prompt in this session linked, of the last 100 of
 // each of the last 100 servers that linked; in each case only if the session may use
-// it. A restored session knows no links.
+// it. A restored session knows no links. A server with [ServerConfig.UnlistedResources] is
+// asked for what no server has so.
 //
 // For a URI that no list has, the access lists must permit both the template and the
 // URI, as it is and without percent signs, dot segments and what stands behind a ? or #.

@@ -395,7 +395,7 @@ func (r *restorer) show(e listItem) {
 // mentioned returns what of the servers that a saved item tells of the session may know: servers of
 // which it may use a tool, or the one that stands for those that it was told of. If it is what
 // sessions like s are told first, they share it.
-func (r *restorer) mentioned(servers []saved.Server) *mentions {
+func (r *restorer) mentioned(servers []*saved.Server) *mentions {
 	kept := serverList{}
 	for _, o := range servers {
 		if r.permits(o.Tool) || r.permitsOneOf(o.Server) {
@@ -403,7 +403,7 @@ func (r *restorer) mentioned(servers []saved.Server) *mentions {
 		}
 	}
 	if lastServers(r.list) == nil { // else others would share what this list alone mentions before
-		if all := r.v.searchableServers(); slices.EqualFunc(all.servers, kept, saved.Server.Same) {
+		if all := r.v.searchableServers(); slices.EqualFunc(all.servers, kept, (*saved.Server).Same) {
 			return all
 		}
 	}

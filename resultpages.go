@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A ResultSelector takes parts of the texts of results by expressions: see package jq. Its
@@ -21,6 +24,23 @@ type ResultSelector interface {
 	// Shape describes in a line what a text consists of, or returns "" for one from which
 	// nothing can be selected.
 	Shape(text string) string
+
+	// Check returns what is wrong with an expression, whatever the text, or nil. It is
+	// asked of those in a [ServerConfig].
+	Check(expression string) error
+}
+
+// checkSelections returns what is wrong with the ResultSelect of a server, or nil.
+func (o *Options) checkSelections(cfg *ServerConfig) error {
+	for _, tool := range slices.Sorted(maps.Keys(cfg.ResultSelect)) {
+		if o.Select == nil {
+			return fmt.Errorf("its ResultSelect for %q needs Options.Select", tool)
+		}
+		if err := hostcode.Try("Options.Select", func() error { return o.Select.Check(cfg.ResultSelect[tool]) }); err != nil {
+			return fmt.Errorf("its ResultSelect for %q: %s", tool, text.Line(err.Error(), maxErrorLength))
+		}
+	}
+	return nil
 }
 
 // pages holds the cut results of a session.
@@ -45,46 +65,97 @@ func (s *Session) truncate(r *mcp.CallToolResult) *mcp.CallToolResult {
 	return s.shorten(r, func(string) string { return "" })
 }
 
-// shorten is truncate, where a text that has a shape is shown with that, and less of it.
-func (s *Session) shorten(r *mcp.CallToolResult, shapeOf func(whole string) string) *mcp.CallToolResult {
-	number := 0
-	notes := result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut, More: textMoreLeftOut}
-	pages := mayUse(s.rights, PageToolName) && s.canRead()
-	if pages {
-		notes.Cut = func(from, to, total int) string {
-			if number == 0 {
-				s.mu.Lock()
-				s.pages.last++
-				number = s.pages.last
-				s.mu.Unlock()
-			}
-			return textCut(pageID(number), from, to, total)
-		}
+// serve returns a result of t as the model gets it: the part that the host selects, or all of
+// it, cut if it is too long.
+func (s *Session) serve(ctx context.Context, t *BridgeTool, r *mcp.CallToolResult) *mcp.CallToolResult {
+	expression, selector := t.selects, s.tenant.opts.Select
+	if expression == "" || selector == nil || r.IsError {
+		return s.truncateServed(ctx, r)
 	}
-	bounds := result.Bounds{Text: s.tenant.opts.MaxResult, Media: s.tenant.opts.MaxMedia}
-	cut, whole := result.Fit(r, bounds, notes)
-	if whole == "" || !pages {
-		return cut
+	source, whole := result.Texts(r)
+	selected, err := hostcode.Detached(ctx, "Options.Select", func() (string, error) { return selector.Select(ctx, expression, source) })
+	if err != nil || selected == "" {
+		return withText(s.truncateServed(ctx, r), textSelectionFailed(err))
 	}
-	shape := shapeOf(whole)
-	if shape != "" && bounds.Text > maxSelectable {
-		bounds.Text = maxSelectable
-		if less, same := result.Fit(r, bounds, notes); same == whole { // else structured content would come to it
-			cut = less
-		}
+	part, next := result.Page(selected, 0, s.tenant.opts.MaxResult)
+	shown := result.Limit(result.WithText(r, part), s.bounds(), withoutPages)
+	if next < len(selected) {
+		shown = withText(shown, textSelectedFirst(next, len(selected)))
 	}
+	if !s.mayPage() {
+		return shown
+	}
+	id := s.nextPage()
+	s.keepPage(id, whole)
+	return withText(shown, textSelected(id, len(whole)))
+}
+
+// withText returns r with a text behind its contents.
+func withText(r *mcp.CallToolResult, text string) *mcp.CallToolResult {
+	with := *r
+	with.Content = append(r.Content[:len(r.Content):len(r.Content)], mcp.NewTextContent(text))
+	return &with
+}
+
+// withoutPages are the notes where the model can't read on.
+var withoutPages = result.Notes{Cut: textLeftOut, LeftOut: textContentLeftOut, More: textMoreLeftOut}
+
+func (s *Session) bounds() result.Bounds {
+	return result.Bounds{Text: s.tenant.opts.MaxResult, Media: s.tenant.opts.MaxMedia}
+}
+
+// mayPage reports whether the model can read the whole of a result.
+func (s *Session) mayPage() bool { return mayUse(s.rights, PageToolName) && s.canRead() }
+
+// nextPage returns the ID of a further result.
+func (s *Session) nextPage() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages.last++
+	return pageID(s.pages.last)
+}
+
+// keepPage keeps the whole text of a result and offers the tool that reads it.
+func (s *Session) keepPage(id, whole string) {
 	s.mu.Lock()
 	first := !s.pages.offered
 	if !s.closed {
-		s.pages.kept = s.pages.kept.With(s.tenant.texts, pageID(number), whole)
+		s.pages.kept = s.pages.kept.With(s.tenant.texts, id, whole)
 		s.pages.offered = true
 	}
 	s.mu.Unlock()
 	if first {
 		s.syncRegistry() // registers the page tool
 	}
+}
+
+// shorten is truncate, but a text that has a shape is shown with it, and with at most
+// maxSelectable of its bytes.
+func (s *Session) shorten(r *mcp.CallToolResult, shapeOf func(whole string) string) *mcp.CallToolResult {
+	id := ""
+	notes := withoutPages
+	pages := s.mayPage()
+	if pages {
+		notes.Cut = func(from, to, total int) string {
+			if id == "" {
+				id = s.nextPage()
+			}
+			return textCut(id, from, to, total)
+		}
+	}
+	bounds := s.bounds()
+	limited := result.Limit(r, bounds, notes)
+	cut, whole := result.Cut(limited, bounds.Text, notes.Cut)
+	if whole == "" || !pages {
+		return cut
+	}
+	shape := shapeOf(whole)
 	if shape != "" {
-		cut.Content = append(cut.Content[:len(cut.Content):len(cut.Content)], mcp.NewTextContent(textShape(pageID(number), shape)))
+		cut, _ = result.Cut(limited, min(bounds.Text, maxSelectable), notes.Cut)
+	}
+	s.keepPage(id, whole)
+	if shape != "" {
+		return withText(cut, textShape(id, shape))
 	}
 	return cut
 }
@@ -154,6 +225,24 @@ func (s *Session) selectFrom(ctx context.Context, id, expression, text string) *
 // textShape follows a result that was cut and from which parts can be selected.
 func textShape(id, shape string) string {
 	return fmt.Sprintf("[Result %s is JSON: %s. To get a part of it, call %s with {\"id\": %q, \"select\": \"a jq expression\"}]", id, shape, PageToolName, id)
+}
+
+// textSelected follows the part of a result that the host selects; the whole has so many bytes.
+func textSelected(id string, total int) string {
+	return fmt.Sprintf("[This is a part of result %s. To read all %d bytes of it, call %s with {\"id\": %q}]", id, total, PageToolName, id)
+}
+
+// textSelectedFirst follows the first bytes of such a part.
+func textSelectedFirst(shown, total int) string {
+	return fmt.Sprintf("[… the first %d of %d bytes of what is selected …]", shown, total)
+}
+
+// textSelectionFailed follows a result from which nothing could be selected; err may be nil.
+func textSelectionFailed(err error) string {
+	if err == nil {
+		return "[Nothing was selected in this result, so it is whole.]"
+	}
+	return fmt.Sprintf("[Nothing was selected in this result, so it is whole: %s.]", text.Line(err.Error(), maxErrorLength))
 }
 
 // textNothingSelected answers an expression that selects nothing.

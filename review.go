@@ -67,7 +67,7 @@ func (m *Manager) reviewInstructions(src *source) {
 }
 
 // mayNotCall returns why a tool may not be called by now, or nil: it is held back, or its
-// server has listed another definition than d, which was shown, checked and approved.
+// server has listed another definition by now than d. d is what was shown and approved.
 func (m *Manager) mayNotCall(src *source, d *definition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -97,7 +97,7 @@ func (w *saver) item(e listItem) {
 		item.Meta = e.meta.name()
 	}
 	if e.mentions != nil {
-		item.Servers = []saved.Server(e.mentions.servers)
+		item.Servers = []*saved.Server(e.mentions.servers)
 		if e.mentions.skills != nil {
 			item.Skills = e.mentions.skills.save()
 		}

@@ -228,7 +228,7 @@ func (s *Session) explainDeferred(query, name string) search.Explanation {
 
 func explanationIn(query, name string, parts []searchPart) search.Explanation {
 	for _, p := range parts {
-		if i, ok := p.indexOf(name); ok && p.may(p.tools[i], p.verdicts.at(i).standing) {
+		if i, ok := p.indexOf(name); ok && p.may(p.tools[i], p.verdicts.on(i).standing) {
 			if doc, ok := slices.BinarySearch(p.indexed(), i); ok {
 				return p.index().Explain(query, doc)
 			}
@@ -241,20 +241,19 @@ func explanationIn(query, name string, parts []searchPart) search.Explanation {
 // It returns each tool once, in the order of names. Tools with the same own name
 // are in registration order, the user's first.
 func (p *partition) named(names []string, keep func(*BridgeTool, standing) bool) (list []*BridgeTool) {
-	add := func(i, j int) {
-		t := p.catalogs[i].tools[j]
-		if keep(t, p.verdicts[i].at(j).standing) && !slices.Contains(list, t) {
+	add := func(t *BridgeTool, st standing) {
+		if keep(t, st) && !slices.Contains(list, t) {
 			list = append(list, t)
 		}
 	}
 	for _, name := range names {
-		if i, j, ok := p.placeOf(name); ok {
-			add(i, j)
+		if t, v := p.find(name); t != nil {
+			add(t, v.standing)
 			continue
 		}
 		for i, c := range slices.Backward(p.catalogs) {
 			for _, j := range c.originals()[name] {
-				add(i, j)
+				add(c.tools[j], p.verdicts[i].on(j).standing)
 			}
 		}
 	}

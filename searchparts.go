@@ -44,14 +44,16 @@ func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) 
 	for i, c := range slices.Backward(v.catalogs) {
 		list = append(list, v.partOf(i, c, may))
 		for _, j := range c.ensureIndex().unindexed {
-			left = left || may(c.tools[j], v.verdicts[i].at(j).standing)
+			left = left || may(c.tools[j], v.verdicts[i].on(j).standing)
 		}
 	}
 	if left {
-		rest := searchPart{catalog: v.unindexed(), verdicts: new(verdicts), may: may}
+		rest := searchPart{catalog: v.unindexed(), may: may}
+		of := new(serverVerdicts)
 		for _, t := range rest.tools {
-			rest.verdicts.of = append(rest.verdicts.of, verdict{standing: v.standing(t)})
+			of.of = append(of.of, verdict{standing: v.standing(t)})
 		}
+		rest.verdicts = &verdicts{catalog: rest.catalog, servers: []*serverVerdicts{of}}
 		list = append(list, rest)
 	}
 	return ofServers(list, servers)
@@ -115,7 +117,7 @@ func (p *searchPart) keep(doc int) bool {
 		return false
 	}
 	i := p.indexed()[doc]
-	return p.may(p.tools[i], p.verdicts.at(i).standing)
+	return p.may(p.tools[i], p.verdicts.on(i).standing)
 }
 
 func (p *searchPart) keepNamed(name string) bool {

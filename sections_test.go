@@ -216,7 +216,7 @@ func TestSummaryNamesAsManyServersAsFit(t *testing.T) {
 	t.Parallel()
 	var o serverList
 	for i := range 9 {
-		o = append(o, saved.Server{Server: fmt.Sprint("a-server-of-a-team-", i), Tools: 1})
+		o = append(o, &saved.Server{Server: fmt.Sprint("a-server-of-a-team-", i), Tools: 1})
 	}
 	count := func(s string) int { return len(s) }
 	for n := 1; n < len(o); n++ {

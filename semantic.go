@@ -7,8 +7,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/meaning"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 )
@@ -110,7 +110,7 @@ func (o *SemanticOptions) setDefaults() {
 	if o.Candidates < 0 || o.Timeout < 0 || o.ServerBudget < 0 {
 		panic(fmt.Sprintf("mcphybrid: SemanticOptions.Candidates is %d, Timeout %v and ServerBudget %d, must not be negative", o.Candidates, o.Timeout, o.ServerBudget))
 	}
-	o.Cache = guard.Document(o.Cache, "SemanticOptions.Cache", 0)
+	o.Cache = storeguard.Document(o.Cache, "SemanticOptions.Cache", 0)
 }
 
 // A semantic keeps a vector store up to date with the indexed tools of a catalog,

@@ -3,9 +3,11 @@ package mcphybrid
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -29,19 +31,23 @@ type serverTools struct {
 	problems []error             // others
 	needs    map[string][]string // see [ServerConfig.Needs]; nil before the server has listed its tools
 
+	selects map[string]string // see [ServerConfig.ResultSelect]
+
 	instructions string // that may be shown, or ""
 	gist         string // of them, in a line
 
 	skilled      bool // it has skills, listed or not
+	unlisted     bool // see [ServerConfig.UnlistedResources]
 	lists        bool // its tools are known, even if there are none
 	declares     bool // a tool says what it needs
 	alwaysLoaded bool // a tool is to be always loaded
 
 	number  int            // of the prefix of its names; no other server with tools in a list has it
 	indexOf map[string]int // index in tools, by registered name
+	version uint64         // of the tools; no other serverTools has it
 
-	once  sync.Once
-	topic string // set by once: see about
+	once sync.Once
+	said *saved.Server // set by once: see line
 }
 
 // makeTools makes the tools of the definitions that access permits. It keeps those of old, if
@@ -53,7 +59,7 @@ func (s *serverTools) makeTools(owner *owner, access rules.Access, old *serverTo
 		if !access.Permits(d.subject()) {
 			continue
 		}
-		t := &BridgeTool{name: d.registered, def: d, owner: owner}
+		t := &BridgeTool{name: d.registered, def: d, owner: owner, selects: s.selects[d.Own]}
 		if words != "" {
 			t.instructionWords = &instructionWords{words: words}
 		}
@@ -78,7 +84,11 @@ func (s *serverTools) setTools(tools []*BridgeTool) {
 	for i, t := range tools {
 		s.indexOf[t.name] = i
 	}
+	s.version = toolVersions.Add(1)
 }
+
+// toolVersions counts what is made of servers' lists, so that each has a number that outlives it.
+var toolVersions atomic.Uint64
 
 // tool returns the tool with that registered name, or nil.
 func (s *serverTools) tool(name string) *BridgeTool {
@@ -90,22 +100,29 @@ func (s *serverTools) tool(name string) *BridgeTool {
 
 // onlyTools reports whether there is nothing beside definitions.
 func (s *serverTools) onlyTools() bool {
-	return len(s.entries)+len(s.changed)+len(s.problems)+len(s.needs) == 0 && !s.skilled
+	return len(s.entries)+len(s.changed)+len(s.problems)+len(s.needs) == 0 && !s.skilled && !s.unlisted
 }
 
 // isSpecial reports whether a catalog must look for more than the tools' names.
-func (s *serverTools) isSpecial() bool { return s.declares || s.alwaysLoaded || !s.onlyTools() }
+func (s *serverTools) isSpecial() bool { return s.declares || !s.onlyTools() }
 
-// about returns what the tools are about, of which there must be one.
-func (s *serverTools) about() string {
+// line returns what sections say of all tools, of which there must be one. All that mention the server
+// share it.
+func (s *serverTools) line() *saved.Server {
 	s.once.Do(func() {
+		s.said = s.lineOf(s.tools)
 		subject := search.Topic{Server: s.server}
 		for _, t := range s.tools {
 			subject.Add(t.def.Own)
 		}
-		s.topic = subject.String()
+		s.said.About = subject.String()
 	})
-	return s.topic
+	return s.said
+}
+
+// lineOf returns what sections say of some of the tools, but for what these are about.
+func (s *serverTools) lineOf(tools []*BridgeTool) *saved.Server {
+	return &saved.Server{Server: tools[0].def.Server, Tools: len(tools), Tool: tools[0].def.subject(), Gist: s.gist}
 }
 
 // A toolList is one version of the list of tools. It never changes, and the zero value is
@@ -172,12 +189,21 @@ func (l *toolList) index(number int, name string) (i int, ok bool) {
 	return int(l.at[number].first) + i, ok
 }
 
+// place returns where in servers the server with that number is. It is not ok if that has no
+// tools.
+func (l *toolList) place(number int) (k int, ok bool) {
+	if number < 0 || number >= len(l.at) || l.at[number].server == 0 {
+		return 0, false
+	}
+	return int(l.at[number].server - 1), true
+}
+
 // server returns the server with that number, or nil if it has no tools.
 func (l *toolList) server(number int) *serverTools {
-	if number < 0 || number >= len(l.at) || l.at[number].server == 0 {
-		return nil
+	if k, ok := l.place(number); ok {
+		return l.servers[k]
 	}
-	return l.servers[l.at[number].server-1]
+	return nil
 }
 
 // without returns the tools of the servers of l that other does not have as they are in l.

@@ -52,6 +52,7 @@ type Session struct {
 	prefix      *promptPrefix // with which shown begins; nil if with none that is shared
 	knownNames  []knownName   // other tools that the model knows by name, oldest first; replaced, never changed
 	shownAs     listVersion   // the state that shown was last updated to
+	covered     *coverage     // the servers to search that shown mentions; nil if that is not known
 	metas       metaSet       // the meta tools in shown
 	full        bool          // a tool had no room since the last Compact
 	closed      bool
@@ -206,7 +207,7 @@ func (s *Session) Close() {
 			stops = append(stops, sub.stop)
 		}
 	}
-	s.closed, s.active, s.unavailable, s.overflow, s.learned, s.lastUsed, s.shown, s.prefix, s.transcript = true, nil, nil, nil, nil, nil, nil, nil, nil
+	s.closed, s.active, s.unavailable, s.overflow, s.learned, s.lastUsed, s.shown, s.covered, s.prefix, s.transcript = true, nil, nil, nil, nil, nil, nil, nil, nil, nil
 	s.knownNames, s.restored, s.links, s.subscribed, s.pages, s.refused = nil, nil, nil, nil, pages{}, nil
 	s.mu.Unlock()
 	for _, stop := range stops {

@@ -2,6 +2,8 @@ package mcphybrid
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -106,7 +108,9 @@ func (m *Manager) dropSource(src *source) bool {
 func (m *Manager) newSource(cfg ServerConfig) *source {
 	cfg = cfg.Clone()
 	src := &source{name: cfg.Name, cfg: cfg, claim: names.Alone(cfg.Name, cfg.Prefix)}
-	src.invalid = src.cfg.Validate()
+	if src.invalid = src.cfg.Validate(); src.invalid == nil {
+		src.invalid = m.opts.checkSelections(&src.cfg)
+	}
 	if src.invalid == nil && m.sourceNamed(cfg.Name) != nil {
 		src.invalid = ErrDuplicate
 	}
@@ -116,16 +120,28 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	return src
 }
 
+// idleSelections are the problems with a ResultSelect that is for no tool which the server has
+// listed.
+func (src *source) idleSelections() (problems []error) {
+	for _, tool := range slices.Sorted(maps.Keys(src.cfg.ResultSelect)) {
+		if !slices.ContainsFunc(src.listed, func(d *definition) bool { return d.Own == tool }) {
+			problems = append(problems, src.hide(fmt.Errorf("mcphybrid: server %q: its ResultSelect is for %q, which is not there", src.name, text.Line(tool, text.MaxName))))
+		}
+	}
+	return problems
+}
+
 // newServerTools returns what catalogs take of src. It is old, what they took before, if that
 // is the same still, and keeps the *BridgeTool of each tool that old has with the same
 // definition. It is nil if there is nothing to take.
 func (m *Manager) newServerTools(src *source, old *serverTools) *serverTools {
-	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, instructions: src.instructions, skilled: src.skilled && !src.cfg.NoSkills, lists: src.listed != nil || src.server == nil}
+	s := &serverTools{server: src.name, hide: src.hide, number: src.number, defs: src.defs, entries: src.entries, changed: src.changed, problems: src.problems, instructions: src.instructions, selects: src.cfg.ResultSelect, skilled: src.skilled && !src.cfg.NoSkills, unlisted: src.cfg.UnlistedResources, lists: src.listed != nil || src.server == nil}
 	if src.collision != nil {
 		s.problems = slices.Concat([]error{src.collision}, src.problems)
 	}
 	if src.listed != nil {
 		s.needs = src.cfg.Needs
+		s.problems = slices.Concat(s.problems, src.idleSelections())
 	}
 	switch {
 	case s.onlyTools() && len(src.defs) == 0 && !s.lists:

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/openings"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
@@ -357,4 +358,46 @@ func TestLargeBeginningIsSaved(t *testing.T) {
 	assert.Empty(t, changed)
 	require.Equal(t, before.System, after.System)
 	require.Equal(t, exportedNames(before.Tools), exportedNames(after.Tools))
+}
+
+// keptOpenings are openings in memory.
+type keptOpenings map[string][]byte
+
+func (k keptOpenings) PutOpening(_ context.Context, key string, opening []byte) error {
+	k[key] = bytes.Clone(opening)
+	return nil
+}
+
+func (k keptOpenings) GetOpening(_ context.Context, key string) ([]byte, error) { return k[key], nil }
+
+// Stores find in a state what it begins with, which is most of it, however many servers there are. All sessions
+// that begin alike have the same, and the state comes back with each byte.
+func TestStatesHaveOpenings(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	for i := range 300 {
+		require.NoError(t, m.AddTools(fmt.Sprint("server", i), mcptest.Chores(fmt.Sprint("job", i), 3)...))
+	}
+	kept := make(keptOpenings)
+	for i := range 5 {
+		s := m.NewSession(nil)
+		s.Tools()
+		for _, tool := range s.DeferredTools()[10*i : 10*i+3] {
+			s.ActivateToolIfDeferred(tool.Name())
+		}
+		s.Tools()
+		state := s.Save()
+		stored, err := openings.New(kept).Shorten(t.Context(), state)
+		require.NoError(t, err)
+		assert.Greater(t, len(state), 40_000)
+		assert.Less(t, len(stored), 2_500)
+		got, err := openings.New(kept).Lengthen(t.Context(), stored)
+		require.NoError(t, err)
+		require.Equal(t, string(state), string(got))
+		restored, gone, err := m.RestoreSession(got, nil)
+		require.NoError(t, err)
+		require.Empty(t, gone)
+		assert.Equal(t, string(state), string(restored.Save()))
+	}
+	assert.Len(t, kept, 1)
 }

@@ -47,6 +47,7 @@ type tenant struct {
 	partitioning sync.Mutex
 	partitioned  *partitionSet // guarded by partitioning
 	partitions   atomic.Uint64 // number of partitions made so far
+	screenings   screenings
 
 	usageMu     sync.Mutex
 	serverUsage map[string]*Usage // by server

@@ -56,8 +56,8 @@ func (s *Session) mustHide(v *view, name string) bool {
 	if t, _ := v.lookup(name); t != nil {
 		return false
 	}
-	_, _, there := v.placeOf(name)
-	return there || v.quarantined(name) != nil || s.rights.And(rules.Access(s.tenant.opts.Access)).Denies(name)
+	there, _ := v.find(name)
+	return there != nil || v.quarantined(name) != nil || s.rights.And(rules.Access(s.tenant.opts.Access)).Denies(name)
 }
 
 // The bounds of an override block.

@@ -13,8 +13,8 @@ import (
 
 // A Turn is what the next request to the model needs of a session. Each request begins
 // with all bytes of the one before, but for Anthropic's cache breakpoints: what came since
-// is appended to the conversation, and never put into the system prompt or the list of
-// tools, until [Session.Compact].
+// is appended to the conversation, and never put into the system prompt or, but with
+// [ByActivation], the list of tools, until [Session.Compact].
 type Turn struct {
 	// System is the text behind the host's system prompt: the sections as they were at
 	// the beginning. It begins with a blank line, or is "".
@@ -185,7 +185,7 @@ type telling struct {
 	at         int      // where this one is, or appends
 
 	turns     *transcript // of the session, at that time
-	was       []listItem  // before a first Turn, as the following
+	was       []listItem  // before a first Turn, as are wasPrefix and wasFull
 	wasPrefix *promptPrefix
 	wasFull   bool
 }

@@ -10,9 +10,9 @@ import (
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/mcphybrid/mcphybrid/store"
@@ -241,10 +241,10 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	results := u.limitResults(m.owner, o.SystemResults, defaultSystemResults) + u.limitResults(u.owner, o.UserResults, defaultUserResults)
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry, o.Hooks
-	u.opts.Cache, u.opts.TrustStore = guard.Document(o.Cache, "UserOptions.Cache", guard.MaxCall), guard.Document(o.TrustStore, "UserOptions.TrustStore", guard.MaxCall)
+	u.opts.Cache, u.opts.TrustStore = storeguard.Document(o.Cache, "UserOptions.Cache", storeguard.MaxCall), storeguard.Document(o.TrustStore, "UserOptions.TrustStore", storeguard.MaxCall)
 	u.opts.Usage = nil // the record is of the system's tools
 	if m.opts.Learn != nil {
-		u.opts.Learn = &LearnOptions{Store: guard.Document(o.LearnStore, "UserOptions.LearnStore", guard.MaxCall), HalfLife: m.opts.Learn.HalfLife}
+		u.opts.Learn = &LearnOptions{Store: storeguard.Document(o.LearnStore, "UserOptions.LearnStore", storeguard.MaxCall), HalfLife: m.opts.Learn.HalfLife}
 	}
 	u.opts.Logger = m.opts.Logger.With("user", id)
 	if jit := m.opts.JustInTime; jit != nil {
@@ -252,7 +252,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	}
 	if so := m.opts.Semantic; so != nil {
 		own := *so
-		own.Scope, own.Cache, own.Progress = so.userScope(id), guard.Document(o.VectorCache, "UserOptions.VectorCache", 0), nil
+		own.Scope, own.Cache, own.Progress = so.userScope(id), storeguard.Document(o.VectorCache, "UserOptions.VectorCache", 0), nil
 		u.opts.Semantic = &own
 	}
 	u.setUp(m.life)

@@ -19,6 +19,7 @@ type view struct {
 	inline      []*BridgeTool        // those of the partition that are not in overflow
 	active      []*BridgeTool        // searchable; must not be changed
 	activations int                  // number of activations so far
+	covered     *coverage            // of the session's list; may be nil
 	restored    restoredTools
 	viaCallTool bool    // some tools are called by CallToolName
 	begun       bool    // there was a Turn
@@ -138,7 +139,7 @@ func (s *Session) viewOf(now *partition) *view {
 	d, told := s.Disclosure(), s.transcriptCopy()
 	return &view{
 		partition: now, tenant: s.tenant, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inlineTools, s.overflow),
-		active: s.active, activations: s.activations, restored: s.restored, viaCallTool: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
+		active: s.active, activations: s.activations, covered: s.covered, restored: s.restored, viaCallTool: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.tenant.skillsOf(now), skillRights: s.skills,
 	}
 }

@@ -12,6 +12,8 @@ require (
 
 require (
 	github.com/dlclark/regexp2 v1.11.5 // indirect
+	github.com/itchyny/gojq v0.12.19 // indirect
+	github.com/itchyny/timefmt-go v0.1.8 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/tidwall/jsonc v0.3.3 // indirect
 	github.com/tiktoken-go/tokenizer v0.7.0 // indirect

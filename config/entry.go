@@ -205,11 +205,13 @@ func (e *entry) isInside(names []string) bool {
 // own takes the keys that no other client has.
 func (e *entry) own() {
 	e.take("needs", &e.Needs, "an object with lists of names")
+	e.take("resultSelect", &e.ResultSelect, "an object with expressions")
 	e.Prefix = e.string("prefix")
 	e.Protocol = e.string("protocol")
 	e.take("eager", &e.Eager, "true or false")
 	e.take("noInstructions", &e.NoInstructions, "true or false")
 	e.take("noSkills", &e.NoSkills, "true or false")
+	e.take("unlistedResources", &e.UnlistedResources, "true or false")
 }
 
 // transport checks that the server is reached in a way that we know.

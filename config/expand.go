@@ -63,6 +63,7 @@ func (e *entry) names() {
 	for _, name := range slices.Sorted(maps.Keys(e.Needs)) {
 		check(`"needs"`, append([]string{name}, e.Needs[name]...)...)
 	}
+	check(`the name of a tool in "resultSelect"`, keys(e.ResultSelect)...)
 }
 
 // visit calls f with each string that may have references.

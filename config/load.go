@@ -97,8 +97,11 @@ const (
 //	"eager"         see [Server.Eager]
 //	"noInstructions" see [Server.NoInstructions]
 //	"noSkills"      see [Server.NoSkills]
+//	"unlistedResources"
+//	                see [Server.UnlistedResources]
 //	"tools"         {"allow": […], "deny": […]}: names or patterns, see [Access]
 //	"needs"         {"edit_file": ["read_file"]}: see [Server.Needs]
+//	"resultSelect"  {"list_issues": "[.issues[] | {id, title}]"}: see [Server.ResultSelect]
 //	"prefix"        see [Server.Prefix]
 //	"protocol"      see [Server.Protocol]: "2025-11-25"
 //	"timeout"       see [Server.StartTimeout]: "20s" or milliseconds

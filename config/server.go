@@ -97,6 +97,11 @@ type Server struct {
 	// files.
 	NoSkills bool
 
+	// UnlistedResources lets sessions ask the server for resources that it lists nowhere, if
+	// the access lists permit their URIs, as MCP permits a server to have them. Otherwise
+	// sessions read only what Session.ReadResource of the Manager's package says.
+	UnlistedResources bool
+
 	// Tools says which of the server's tools to use. The Manager ignores the
 	// others. Each entry is also about the tool's own name, whatever its form.
 	Tools Access
@@ -104,6 +109,15 @@ type Server struct {
 	// Needs says which other tools of this server a tool needs, by their own
 	// names; a key may be a pattern: see the Manager's Options.Needs.
 	Needs map[string][]string
+
+	// ResultSelect has expressions by the tools' own names. Of a tool's results models get
+	// what its expression selects in the structured content or, if there is none or it only
+	// wraps the text, in the text. The whole is kept, and models read it as they read on in
+	// a long result. A result in which nothing is selected, or the expression fails, stays
+	// as it is, with a note. Results for apps, and those that are errors, are not selected
+	// from. The Manager's Options.Select evaluates the expressions; a server with one that
+	// it does not take is not started.
+	ResultSelect map[string]string
 
 	// Prefix replaces the server's name in the registered names of its tools.
 	// If two servers share a prefix, the first keeps it for the lifetime of the
@@ -215,7 +229,7 @@ type InProcessServer interface {
 // Clone returns a copy. A change of its lists, maps and OAuth does not change s.
 func (s Server) Clone() Server {
 	s.Args, s.Env, s.Headers, s.Tools, s.Secrets = slices.Clone(s.Args), maps.Clone(s.Env), maps.Clone(s.Headers), s.Tools.Clone(), slices.Clone(s.Secrets)
-	s.Needs = maps.Clone(s.Needs)
+	s.Needs, s.ResultSelect = maps.Clone(s.Needs), maps.Clone(s.ResultSelect)
 	for name, needs := range s.Needs {
 		s.Needs[name] = slices.Clone(needs)
 	}

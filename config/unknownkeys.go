@@ -90,5 +90,5 @@ func (e *entry) unknown(key string) {
 // known are the keys that a misspelled one may mean.
 var known = []string{
 	"disabled", "enabled", "disabledTools", "enabledTools", "command", "args", "env", "envFile", "cwd", "type", "url", "headers", "headersHelper", "oauth", "timeout", "callTimeout",
-	"tools", "needs", "prefix", "protocol", "eager", "noInstructions", "noSkills",
+	"tools", "needs", "resultSelect", "prefix", "protocol", "eager", "noInstructions", "noSkills", "unlistedResources",
 }

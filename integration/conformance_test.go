@@ -124,7 +124,7 @@ func throughGateway(t *testing.T, file string, serve func(version, address strin
 
 			folder := t.TempDir()
 			config, tokens := filepath.Join(folder, "mcp.json"), filepath.Join(folder, "tokens.json")
-			require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"mcpServers": {"u": {"type": "http", "url": %q, "protocol": %q}}}`, behind, version), 0o600))
+			require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"mcpServers": {"u": {"type": "http", "url": %q, "protocol": %q, "unlistedResources": true}}}`, behind, version), 0o600))
 			require.NoError(t, os.WriteFile(tokens, fmt.Appendf(nil, `{"tokens": [{"name": "suite", "token": %q}]}`, suiteToken), 0o600))
 			gateway := startGateway(t, config, "-ask", "-cache", "off", "-log-level", "debug", "-token-file", tokens)
 			t.Cleanup(stop) // before the gateway, which must be the last

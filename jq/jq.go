@@ -26,7 +26,7 @@ import (
 const (
 	MaxExpression = 2000            // bytes of an expression
 	MaxInput      = 4 << 20         // bytes of the JSON that it selects from
-	MaxValues     = 500_000         // numbers, strings, arrays and so on in that JSON
+	MaxValues     = 500_000         // numbers, strings, arrays and so on in that JSON; an object counts as four
 	MaxSteps      = 2_000_000       // steps of the evaluation
 	MaxTime       = 2 * time.Second // of the evaluation
 	MaxMade       = 64 << 20        // bytes of the values that it makes, all together
@@ -57,6 +57,11 @@ func (Selector) Select(ctx context.Context, expression, text string) (selected s
 	if err != nil {
 		return "", err
 	}
+	return evaluate(ctx, code, spent, value)
+}
+
+// evaluate returns what an expression that was compiled selects in a value.
+func evaluate(ctx context.Context, code *gojq.Code, spent *spending, value any) (selected string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, MaxTime)
 	defer cancel()
 	steps := &stepContext{Context: ctx, over: make(chan struct{})}
@@ -160,26 +165,37 @@ func decode(text string) (value any, err error) {
 	return value, nil
 }
 
-// measure returns how many objects a JSON text has, up to where it is wrong, or an error if its
-// values are too many or too large.
+// measure returns how many objects a JSON text has, or an error if its values are too many or too
+// large. Up to where a text is wrong it counts right; who decodes it tells.
 func measure(text, what string) (objects int, err error) {
-	tokens := json.NewDecoder(strings.NewReader(text))
-	tokens.UseNumber()
-	for n := 0; ; n++ {
-		token, err := tokens.Token()
-		if err != nil { // io.EOF, or who decodes it tells
-			return objects, nil
-		}
-		if token == json.Delim('{') {
-			objects++
-		}
-		if digits, ok := token.(json.Number); ok && len(digits) > maxDigits {
-			return 0, fmt.Errorf("the %s has a number of more than %d digits", what, maxDigits)
-		}
-		if n > 2*MaxValues { // keys and ends of arrays are tokens too
-			return 0, fmt.Errorf("the %s has more than %d values", what, MaxValues)
+	values, digits := 1, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			digits = 0
+		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '+', '-', '.', 'e', 'E':
+			if digits++; digits > maxDigits {
+				return 0, fmt.Errorf("the %s has a number of more than %d digits", what, maxDigits)
+			}
+		case '{', '[', ',':
+			if c == '{' {
+				objects++
+				values += 3 // what it takes in memory
+			}
+			if values++; values > MaxValues {
+				return 0, fmt.Errorf("the %s has more than %d values", what, MaxValues)
+			}
+			digits = 0
+		default:
+			digits = 0
 		}
 	}
+	return objects, nil
 }
 
 // A stepContext ends after [MaxSteps] looks at it: gojq looks before each step.

@@ -88,8 +88,9 @@ func TestErrors(t *testing.T) {
 		"hello":                             "the result is not JSON",
 		"{} {}":                             "the result is not JSON",
 		strings.Repeat(" ", MaxInput) + "1": "the result has 4194305 bytes, more than 4194304",
-		"[" + strings.Repeat("1,", 1100000) + "1]": "the result has more than 500000 values",
-		"[" + strings.Repeat("1", 1001) + "]":      "the result has a number of more than 1000 digits",
+		"[" + strings.Repeat("1,", 499_999) + "1]":                                    "the result has more than 500000 values",
+		"[" + strings.Repeat("1", 1001) + "]":                                         "the result has a number of more than 1000 digits",
+		`["\"` + strings.Repeat("1", 1001) + `", ` + strings.Repeat("1", 999) + `.5]`: "the result has a number of more than 1000 digits",
 	} {
 		_, err := Selector{}.Select(t.Context(), ".", text)
 		assert.ErrorContains(t, err, want)
@@ -135,11 +136,17 @@ func TestHostile(t *testing.T) {
 	list := strings.TrimSuffix(strings.Repeat("12345,", 200_000), ",")
 	text := fmt.Sprintf(`{"list": [%s], "text": %q, "n": 1000000, "big": %s}`, list, strings.Repeat("x", 1<<20), strings.Repeat("9", 999))
 	require.GreaterOrEqual(t, len(hostile), 40)
+	value, err := decode(text) // once: it is the same for all
+	require.NoError(t, err)
 	before := runtime.NumGoroutine()
 	for _, expression := range hostile {
 		peak := watchMemory()
 		begun := time.Now()
-		selected, err := Selector{}.Select(t.Context(), expression, text)
+		selected := ""
+		code, spent, err := compile(expression)
+		if err == nil {
+			selected, err = evaluate(t.Context(), code, spent, value)
+		}
 		took, most := time.Since(begun), peak()
 		name := expression[:min(len(expression), 60)]
 		assert.LessOrEqual(t, len(selected), MaxOutput, name)
@@ -152,6 +159,24 @@ func TestHostile(t *testing.T) {
 		t.Logf("%5d ms %4d MB %-60s %.80v", took.Milliseconds(), most>>20, name, err)
 	}
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+}
+
+// What expressions select from is decoded within limits too.
+func TestHostileInput(t *testing.T) {
+	for _, text := range []string{
+		"[" + strings.Repeat("1,", MaxValues) + "1]", "[" + strings.Repeat("[],", MaxValues/2-2) + "1]", "[" + strings.Repeat(`{"":1},`, MaxValues/5-2) + "1]",
+		`[` + strings.Repeat(`"",`, MaxValues-3) + `""]`, strings.Repeat("[", 5000) + strings.Repeat("]", 5000), strings.Repeat("[", MaxInput), strings.Repeat("[\n", MaxInput/2),
+		`["` + strings.Repeat(`\u0001`, MaxInput/6-10) + `"]`, `"` + strings.Repeat("x", MaxInput-2) + `"`,
+	} {
+		peak := watchMemory()
+		begun := time.Now()
+		shape := Selector{}.Shape(text)
+		_, err := Selector{}.Select(t.Context(), ".", text)
+		took, most := time.Since(begun), peak()
+		assert.Less(t, took, 20*time.Second, text[:20])
+		assert.Less(t, most, 512<<20, text[:20])
+		t.Logf("%5d ms %4d MB %-20s %.60s %v", took.Milliseconds(), most>>20, text[:20], shape, err)
+	}
 }
 
 // watchMemory returns a function that returns the most bytes that the heap had meanwhile, more
@@ -222,6 +247,20 @@ func TestShape(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&wide, `,"%s%d": [{"a": {"b": {"c": {"d": 1}}}}]`, strings.Repeat("k", 100), i)
 	}
+	assert.Equal(t, `{"a-b": {a: {a: {a: {a: {a: {…}}}}}}, n: number}`, Selector{}.Shape(`{"n": 1, "a-b": {"a": {"a": {"a": {"a": {"a": {}}}}}}}`))
+	versions := strings.Repeat(`"v": {"license": "MIT", "node": 18},`, 9)
+	for i := range 9 {
+		versions = strings.Replace(versions, `"v"`, fmt.Sprintf(`"1.%d"`, i), 1)
+	}
+	assert.Equal(t, `{at: {"1.0": {license: string, node: number}, "1.1", 7 more}}`, Selector{}.Shape(`{"at": {`+strings.TrimSuffix(versions, ",")+`}}`))
+	deep := strings.Repeat(`{"k": 1, "list": [`, 200) + "1" + strings.Repeat("]}", 200)
+	assert.Equal(t, "{k: number, list: [1 × {k: number, list: [1 × {k: number, list: [1 × {…}]}]}]}", Selector{}.Shape(deep))
+	// As deep as there is room, for all members alike.
+	long := make([]string, 8)
+	for i := range long {
+		long[i] = fmt.Sprintf(`"k%d": {"%s": [1]}`, i, strings.Repeat("x", 59)+`": 1, "y`)
+	}
+	assert.Equal(t, `{k0: {…}, k1: {…}, k2: {…}, k3: {…}, k4: {…}, k5: {…}, k6: {…}, k7: {…}, k8: number}`, Selector{}.Shape("{"+strings.Join(long, ",")+`,"k8": 1}`))
 	shape := Selector{}.Shape("{" + wide.String()[1:] + "}")
 	assert.Less(t, len(shape), 2*maxShape)
 	assert.Contains(t, shape, "more}")

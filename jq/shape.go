@@ -3,33 +3,44 @@ package jq
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/itchyny/gojq"
 )
 
 // maxShape is about how many bytes the description of a shape has, and shapeDepth how many
-// arrays and objects in each other it describes.
+// arrays and objects in each other it describes, if there is room.
 const (
-	maxShape   = 400
-	shapeDepth = 4
+	maxShape   = 600
+	shapeDepth = 6
 )
 
 // Shape describes the JSON in a text in one line, so that a model can write an expression for it:
 //
 //	{items: [120 × {id: number, title: string, user: {name: string}}], total: number}
 //
-// Of an array it has the number of elements and the shape of the first one. It is "" if there is
-// no JSON to select from.
+// Of an array it has the number of elements and the shape of the first one, and of an object
+// with many members of one kind the first one, the next name, and how many more there are:
+//
+//	{versions: {"1.0.0": {license: string}, "1.0.1", 62 more}}
+//
+// It goes as deep as its length permits. It is "" if there is no JSON to select from.
 func (Selector) Shape(text string) string {
 	value, err := decode(text)
 	if err != nil {
 		return ""
 	}
-	var out strings.Builder
-	describe(&out, value, shapeDepth)
-	return out.String()
+	for depth := shapeDepth; ; depth-- {
+		var out strings.Builder
+		if describe(&out, value, depth); out.Len() <= maxShape || depth == 1 {
+			return out.String()
+		}
+	}
 }
 
+// describe describes v, at most depth levels down, and no more soon after [maxShape].
 func describe(out *strings.Builder, v any, depth int) {
 	switch v := v.(type) {
 	case nil:
@@ -41,48 +52,63 @@ func describe(out *strings.Builder, v any, depth int) {
 	case string:
 		out.WriteString("string")
 	case []any:
-		fmt.Fprintf(out, "[%d", len(v))
-		if len(v) > 0 {
-			out.WriteString(" × ")
-			inside(out, v[0], depth)
+		switch {
+		case depth == 0:
+			out.WriteString("[…]")
+		case len(v) == 0:
+			out.WriteString("[0]")
+		default:
+			fmt.Fprintf(out, "[%d × ", len(v))
+			describe(out, v[0], depth-1)
+			out.WriteByte(']')
 		}
-		out.WriteByte(']')
 	case map[string]any:
-		out.WriteByte('{')
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
+		if depth == 0 {
+			out.WriteString("{…}")
+			return
 		}
-		slices.Sort(keys)
-		for i, key := range keys {
-			if i > 0 {
-				out.WriteString(", ")
-			}
-			if out.Len() > maxShape {
-				fmt.Fprintf(out, "%d more", len(keys)-i)
-				break
-			}
-			out.WriteString(nameOf(key) + ": ")
-			inside(out, v[key], depth)
-		}
-		out.WriteByte('}')
+		members(out, v, depth-1)
 	}
 }
 
-// inside describes a part, or says that there is one.
-func inside(out *strings.Builder, v any, depth int) {
-	if depth--; depth > 0 && out.Len() <= maxShape {
-		describe(out, v, depth)
-		return
+// members describes an object.
+func members(out *strings.Builder, v map[string]any, depth int) {
+	keys := slices.Sorted(maps.Keys(v))
+	few := len(keys) > maxAlike && areAlike(v)
+	out.WriteByte('{')
+	for i, key := range keys {
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		if out.Len() > maxShape || few && i == 2 {
+			fmt.Fprintf(out, "%d more", len(keys)-i)
+			break
+		}
+		out.WriteString(nameOf(key))
+		if few && i == 1 {
+			continue
+		}
+		out.WriteString(": ")
+		describe(out, v[key], depth)
 	}
-	switch v.(type) {
-	case []any:
-		out.WriteString("[…]")
-	case map[string]any:
-		out.WriteString("{…}")
-	default:
-		describe(out, v, depth)
+	out.WriteByte('}')
+}
+
+// maxAlike is how many members an object may have that are all described though they are of one
+// kind: more are entries under names that are data.
+const maxAlike = 8
+
+// areAlike reports whether all members are of one kind.
+func areAlike(v map[string]any) bool {
+	kind := ""
+	for _, e := range v {
+		of := gojq.TypeOf(e)
+		if kind != "" && kind != of {
+			return false
+		}
+		kind = of
 	}
+	return true
 }
 
 // maxKey is how many bytes of a key a shape has.

@@ -137,60 +137,23 @@ func plainType(mime string) string {
 }
 
 // said returns the texts of parts and the structured content of r, unless the texts say
-// it already. Servers that send it should send a text with the same JSON too. Some send
-// only the value of its one member, or a text for each element.
+// it already.
 func said(parts []part, r *mcp.CallToolResult) []part {
-	raw := r.RawStructuredContent
-	if raw == nil && r.StructuredContent != nil {
-		var err error
-		if raw, err = json.Marshal(r.StructuredContent); err != nil {
-			return append(parts, part{at: "structured content", medium: &medium{kind: "content"}})
-		}
+	raw, err := result.Structured(r)
+	if err != nil {
+		return append(parts, part{at: "structured content", medium: &medium{kind: "content"}})
 	}
-	var structured any
-	if text.IsNull(raw) || json.Unmarshal(raw, &structured) != nil {
+	if text.IsNull(raw) || !json.Valid(raw) {
 		return parts
 	}
-	texts := make(map[string]bool)
-	var all []string
+	var texts []string
 	for _, p := range parts {
 		if p.medium == nil {
-			all = append(all, p.text)
-			texts[text.JSON(p.text)] = true
-			var v any
-			if json.Unmarshal([]byte(p.text), &v) == nil {
-				texts[text.JSON(v)] = true
-			}
+			texts = append(texts, p.text)
 		}
 	}
-	texts[text.JSON(strings.Join(all, "\n"))] = true
-	if says(texts, structured, 3) {
+	if result.Says(texts, raw) {
 		return parts
 	}
 	return append(parts, part{at: "structured content", text: string(text.Compact(raw))})
-}
-
-// says reports whether v is, or all that it consists of is, among texts, at most depth
-// levels down.
-func says(texts map[string]bool, v any, depth int) bool {
-	if texts[text.JSON(v)] {
-		return true
-	}
-	var elements []any
-	switch v := v.(type) {
-	case []any:
-		elements = v
-	case map[string]any:
-		if len(v) == 1 {
-			for _, value := range v {
-				elements = []any{value}
-			}
-		}
-	}
-	for _, e := range elements {
-		if depth == 0 || !says(texts, e, depth-1) {
-			return false
-		}
-	}
-	return len(elements) > 0
 }

@@ -30,6 +30,10 @@ type SessionsSubject struct {
 
 	// Broken opens sessions whose engine can't be reached.
 	Broken func(t *testing.T) store.Sessions
+
+	// Stored returns how many bytes the engine has of one session, without what it has once for
+	// several. If nil, it may keep states whole.
+	Stored func(t *testing.T, id string) int
 }
 
 // RunSessions runs all tests, each with ids of its own.
@@ -39,7 +43,7 @@ func RunSessions(t *testing.T, s SessionsSubject) {
 		run  func(t *testing.T, r *conversation)
 	}{
 		{"Put", putSession}, {"Conflict", conflict}, {"Again", again}, {"Delete", deleteSession}, {"States", states}, {"IDs", sessionIDs},
-		{"List", list}, {"OneWins", oneWins}, {"NothingLost", nothingLost}, {"Context", sessionContexts},
+		{"List", list}, {"OneWins", oneWins}, {"NothingLost", nothingLost}, {"Context", sessionContexts}, {"Openings", openings},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, &conversation{s, s.Open(t), fmt.Sprintf("%s %d", test.name, rand.Uint64())})
@@ -295,6 +299,52 @@ func nothingLost(t *testing.T, c *conversation) {
 		assert.Equal(t, turns, next[i])
 	}
 	t.Logf("%d conflicts in %d turns", conflicts.Load(), n*turns)
+}
+
+// Conversations that began alike have most of their states in common. Several processes put them at once, others read
+// each byte, and what is in common an engine may keep once.
+func openings(t *testing.T, c *conversation) {
+	began := fmt.Sprintf(`{"tools":[{"name":%q,"definition":%q}],"shown":[{"kind":"inline","tool":1}]}`, c.id, strings.Repeat(`{"x":"\"}]`, 6_000))
+	state := func(id string, turn int) string {
+		return fmt.Sprintf(`{"version":5,"catalog":%q,"turn":%d,"opening":%q,"first":1,"began":%s}`, id, turn, store.KeyOf([]byte(began)), began)
+	}
+	document := func(id string, turn int) string { // as a host may have it beside messages
+		return fmt.Sprintf(`{"messages":[{"role":"user","content":"of \"began\":{"}],"state":%s,"title":"x"}`, state(id, turn))
+	}
+	const replicas, turns = 4, 3
+	var wg sync.WaitGroup
+	for i := range replicas {
+		sessions := c.Open(t)
+		wg.Go(func() {
+			for _, form := range []func(string, int) string{state, document} {
+				id := fmt.Sprintf("%s %d %d", c.id, i, len(form("", 0)))
+				revision := uint64(0)
+				for turn := range turns {
+					next, err := sessions.Put(t.Context(), id, []byte(form(id, turn)), revision)
+					if !assert.NoError(t, err) {
+						return
+					}
+					again, err := sessions.Put(t.Context(), id, []byte(form(id, turn)), revision)
+					assert.NoError(t, err)
+					assert.Equal(t, next, again)
+					revision = next
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range replicas {
+		for _, form := range []func(string, int) string{state, document} {
+			id := fmt.Sprintf("%s %d %d", c.id, i, len(form("", 0)))
+			got, revision, err := c.Open(t).Get(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, form(id, turns-1), string(got))
+			if c.Stored != nil {
+				assert.Less(t, c.Stored(t, id), 1<<10, "of %d bytes", len(got))
+			}
+			require.NoError(t, c.sessions.Delete(t.Context(), id, revision))
+		}
+	}
 }
 
 // eachFails asserts that each method fails soon, and nothing is put.

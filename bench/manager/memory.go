@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,8 +18,11 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// perUser is how many tools a user has.
-const perUser = 50
+// perUser is how many tools a user has, beside how many users there are beside a system's tools.
+const (
+	perUser = 50
+	beside  = 200
+)
 
 // measureMemory measures the heap that tools take, once they have been searched. The
 // tools themselves, as the host has them, don't count.
@@ -84,6 +88,35 @@ func measureMemory(n int, dir string, row func(string, func() float64)) {
 			must(u.Close())
 		}
 		return took / float64(len(users))
+	})
+	row("memory of a user with 50 tools beside all of these, bytes", func() float64 {
+		m := newManager(nil)
+		defer m.Close()
+		for server, tools := range grouped(n, perWideServer) {
+			must(m.AddTools(server, tools...))
+		}
+		own := slices.Collect(maps.Values(maps.Collect(grouped(beside*perUser, perUser))))
+		used := func(u *mcphybrid.User) {
+			u.Default().Search("create an issue", 5)
+			u.Default().Tools()
+		}
+		first, err := m.NewUser("first", nil) // makes what all users share
+		must(err)
+		used(first)
+		users := make([]*mcphybrid.User, beside)
+		before := heap()
+		for i := range users {
+			u, err := m.NewUser(fmt.Sprint(i), nil)
+			must(err)
+			must(u.AddTools("own", own[i]...))
+			used(u)
+			users[i] = u
+		}
+		took := heap() - before
+		for _, u := range append(users, first) {
+			must(u.Close())
+		}
+		return took / beside
 	})
 }
 

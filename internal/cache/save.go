@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/store"
 )
@@ -102,9 +102,9 @@ func (s *saving) run() error {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), guard.MaxWait)
+	ctx, cancel := context.WithTimeout(context.Background(), storeguard.MaxWait)
 	defer cancel()
-	err := guard.Update(ctx, s.store, s.merged)
+	err := storeguard.Update(ctx, s.store, s.merged)
 	if err == nil && s.catalog == nil {
 		err = errors.New("the store did not call change")
 	}

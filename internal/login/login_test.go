@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/config"
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -146,7 +146,7 @@ func TestLoginIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		a := New(Config{URL: "https://mcp.example/mcp", Store: guard.Tokens(stuck(release), "the store")})
+		a := New(Config{URL: "https://mcp.example/mcp", Store: storeguard.Tokens(stuck(release), "the store")})
 		begun := time.Now()
 		for _, use := range []func(context.Context) error{
 			func(ctx context.Context) error { return a.Login(ctx, nil) },

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -30,7 +30,7 @@ func TestCloseDuringSave(t *testing.T) {
 	var slow sync.Once
 	a, authority := account(t, memory)
 	cfg := a.cfg
-	cfg.Store = guard.Tokens(storeFunc(func(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	cfg.Store = storeguard.Tokens(storeFunc(func(ctx context.Context, change func([]byte) ([]byte, error)) error {
 		err := memory.Update(context.Background(), "k", func(document []byte) ([]byte, error) {
 			changed, err := change(document)
 			slow.Do(func() { close(saving); <-hang })
@@ -75,7 +75,7 @@ func TestClientThatHangs(t *testing.T) {
 		hang := make(chan struct{})
 		defer close(hang)
 		cfg := a.cfg
-		cfg.Store = guard.Tokens(new(Memory), "the store")
+		cfg.Store = storeguard.Tokens(new(Memory), "the store")
 		require.NoError(t, tokens.Update(t.Context(), "k", func(document []byte) ([]byte, error) {
 			return document, cfg.Store.Update(t.Context(), "k", func([]byte) ([]byte, error) { return document, nil })
 		}))

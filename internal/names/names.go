@@ -239,6 +239,22 @@ func (p Prefixes) Number(name string) int {
 	return -1
 }
 
+// Meeting returns the numbers of the prefixes with which a name can begin that begins with a prefix
+// of others, ascending.
+func (p Prefixes) Meeting(others Prefixes) (numbers []int) {
+	for _, other := range others.given[:others.Len()] {
+		i := p.after(other.begin)
+		if i > 0 && strings.HasPrefix(other.begin, p.at(i-1).begin) {
+			numbers = append(numbers, int(p.sorted[i-1]))
+		}
+		for ; i < p.Len() && strings.HasPrefix(p.at(i).begin, other.begin); i++ {
+			numbers = append(numbers, int(p.sorted[i]))
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}
+
 // Len returns how many prefixes there are.
 func (p Prefixes) Len() int { return len(p.sorted) }
 

@@ -409,3 +409,34 @@ func TestConflictsWithinABookAbove(t *testing.T) {
 	b.Restore([]Claim{Alone("a-b", ""), Alone("a_b", "")})
 	assert.Equal(t, []Claim{Alone("a_b", "")}, b.Refused())
 }
+
+// A name begins with prefixes of both only if they meet.
+func TestPrefixesThatMeet(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		book := func() Prefixes {
+			b := NewBook(10)
+			for range rnd.IntN(8) {
+				parts := []string{"a", "b", "_", "__", "a"}
+				name := "s"
+				for range rnd.IntN(6) {
+					name += parts[rnd.IntN(len(parts))]
+				}
+				_, _, err := b.Claim(name, "")
+				require.NoError(t, err)
+			}
+			return b.Prefixes()
+		}
+		p, others := book(), book()
+		var want []int
+		for n, mine := range p.given {
+			if slices.ContainsFunc(others.given, func(o prefix) bool {
+				return strings.HasPrefix(mine.begin, o.begin) || strings.HasPrefix(o.begin, mine.begin)
+			}) {
+				want = append(want, n)
+			}
+		}
+		require.Equal(t, want, p.Meeting(others), "seed %d: %v and %v", seed, p.given, others.given)
+	}
+}

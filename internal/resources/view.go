@@ -35,6 +35,10 @@ type View struct {
 	// BarURI does so for a URI that no list has.
 	BarURI func(any, rules.Subject) error
 
+	// Unlisted are servers that may have what they list nowhere. Those of the first shelf come
+	// first.
+	Unlisted []Place
+
 	// Server returns what patterns see of something of a server whose name is not
 	// known. It reports whether there is such a server.
 	Server func(Place) (rules.Subject, bool)
@@ -85,8 +89,14 @@ func (v *View) Offered(kind Kind) (list []*Entry) {
 	return list
 }
 
-// Reads reports whether there is a resource or a template that the session may have.
+// Reads reports whether there is a resource or a template that the session may have, or a
+// server that may have one without listing it.
 func (v *View) Reads() bool {
+	for _, p := range v.Unlisted {
+		if names, there := v.Server(p); there && v.Bar(names) == nil {
+			return true
+		}
+	}
 	for i, s := range v.Shelves {
 		if slices.ContainsFunc(s.All(), func(e *Entry) bool { return e.Kind.isRead() && v.sees(i, e) }) {
 			return true
@@ -215,7 +225,7 @@ const (
 
 // Locate returns who has what is asked for, of one server or, if that is "", of all.
 // A resource need not be listed if a template can expand to its URI, a skill has a file of
-// that URI, or links lead to it. Who has it does not depend on what the session may have: so no server answers in
+// that URI, or links lead to it. If it is nowhere, it is where it may be unlisted. Who has it does not depend on what the session may have: so no server answers in
 // the place of another. The error is an [Unknown], says why the session may not have
 // it, or is that of ctx.
 func (v *View) Locate(ctx context.Context, kind Kind, server, id string, links *Links) (Place, error) {
@@ -309,9 +319,25 @@ func (v *View) holders(ctx context.Context, kind Kind, server, id string, links 
 			}
 		}
 	}
+	if have == nil && kind == Resource {
+		have = v.unlisted(server, uri)
+	}
 	for _, h := range have {
 		if h.refused == nil && kind == Resource {
 			h.refused = cmp.Or(v.barSpelled(h, uri), v.barSkills(h, uri))
+		}
+	}
+	return have
+}
+
+// unlisted returns who may have a resource that is nowhere. Of two servers of one name, only
+// the first is asked, and nobody learns of one that it may not ask.
+func (v *View) unlisted(server string, uri *asked) (have []*holder) {
+	for _, p := range v.Unlisted {
+		names, there := v.Server(p)
+		first := !slices.ContainsFunc(have, func(h *holder) bool { return h.Server == p.Server })
+		if there && first && (server == "" || p.Server == server) && v.barURI(p.Of, names, uri) == nil {
+			have = append(have, &holder{Place: p})
 		}
 	}
 	return have

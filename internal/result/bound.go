@@ -1,7 +1,6 @@
 package result
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -26,20 +25,25 @@ type Notes struct {
 }
 
 // Fit returns r and "" if r is within the bounds. Otherwise it returns a copy that
-// is, apart from the notes, and the whole text if the texts were cut.
+// is, apart from the notes, and the whole text if the texts were cut. It is [Limit] and then [Cut].
+func Fit(r *mcp.CallToolResult, b Bounds, n Notes) (fit *mcp.CallToolResult, whole string) {
+	return Cut(Limit(r, b, n), b.Text, n.Cut)
+}
+
+// Limit returns r, or a copy, that is within the bounds but for the length of its texts.
 //
 // A content that has no text and does not fit becomes a note. Contents before it
-// that fit stay. Structured content that does not fit moves to the texts, unless one
-// of them has it already. Then the texts are cut: see [Cut]. Pointers to contents
-// become contents, and a nil content is dropped.
+// that fit stay. Structured content that does not fit moves to the texts, unless they say it
+// already: then the shorter form stays.
+// Pointers to contents become contents, and a nil content is dropped.
 //
 // Of too many contents, the texts of the last ones become one text, and one note
 // stands in place of what else they have.
-func Fit(r *mcp.CallToolResult, b Bounds, n Notes) (fit *mcp.CallToolResult, whole string) {
+func Limit(r *mcp.CallToolResult, b Bounds, n Notes) *mcp.CallToolResult {
 	if r == nil {
-		return nil, ""
+		return nil
 	}
-	return Cut(withoutStructured(withoutLarge(withoutMany(r, b, n), b, n), b), b.Text, n.Cut)
+	return withoutStructured(withoutLarge(withoutMany(sayOnce(r, max(b.Text, 0)), b, n), b, n), b)
 }
 
 // withoutMany makes the contents beyond the limit one text and one note.
@@ -104,31 +108,14 @@ func withoutLarge(r *mcp.CallToolResult, b Bounds, n Notes) *mcp.CallToolResult 
 
 // withoutStructured moves structured content that does not fit to the texts.
 func withoutStructured(r *mcp.CallToolResult, b Bounds) *mcp.CallToolResult {
-	raw := []byte(r.RawStructuredContent)
-	if raw == nil && r.StructuredContent != nil {
-		raw, _ = json.Marshal(r.StructuredContent) // what can't be encoded can't be sent either
-	}
+	raw, _ := Structured(r) // what can't be encoded can't be sent either
 	if len(raw) <= max(b.Text, 0) {
 		return r
 	}
 	result := *r
 	result.StructuredContent, result.RawStructuredContent = nil, nil
-	var compact bytes.Buffer
-	valid := json.Compact(&compact, raw) == nil
-	for _, c := range r.Content {
-		if text, with := textOf(c); valid && with != nil && len(text) >= compact.Len() && isCompact(text, compact.Bytes()) {
-			return &result
-		}
-	}
 	result.Content = append(r.Content[:len(r.Content):len(r.Content)], mcp.NewTextContent(string(raw)))
 	return &result
-}
-
-// isCompact reports whether text without its spaces is the JSON compact. It does not
-// look for other ways to write the same.
-func isCompact(text string, compact []byte) bool {
-	var own bytes.Buffer
-	return json.Compact(&own, []byte(text)) == nil && bytes.Equal(own.Bytes(), compact)
 }
 
 // Direct returns what c points to, or c if it is no pointer, and nil for a nil

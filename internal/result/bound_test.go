@@ -102,7 +102,8 @@ func TestFitStructured(t *testing.T) {
 	}{
 		{"fits", "short", len(raw), "", true},
 		{"is cut as a text", "short", 30, "short\n" + string(raw), false},
-		{"is in a text already", strings.ReplaceAll(string(raw), " ", "\n"), 30, strings.ReplaceAll(string(raw), " ", "\n"), false},
+		{"is in a text already, longer", strings.ReplaceAll(string(raw), " ", "\n"), 30, strings.ReplaceAll(string(raw), " ", ""), false},
+		{"is in a text already, as short", strings.ReplaceAll(string(raw), " ", ""), 30, strings.ReplaceAll(string(raw), " ", ""), false},
 	}
 	for _, test := range tests {
 		for _, encoded := range []bool{true, false} {

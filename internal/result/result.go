@@ -1,6 +1,7 @@
-// Package result shortens a tool result that is too long for a model, and splits a
-// long text into pages. It never splits a character. It cuts at the end of a line if
-// there is one near the cut.
+// Package result shortens a tool result that is too long for a model, and keeps the whole
+// text, within a limit for all sessions, to read on in pages. It never splits a character.
+// It cuts at the end of a line if there is one near the cut. It also says of a result what a
+// host or a log wants: whether it failed, and its first line.
 package result
 
 import (

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/guard"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -39,7 +39,7 @@ func (s *memory) Get(key string) ([]byte, error) { return s.parts[key], nil }
 
 // partsOf returns s as Parts, which log to log.
 func partsOf(s store.Parts, log *bytes.Buffer) *Parts {
-	return PartsOf(guard.Parts(s, "the store"), slog.New(slog.NewTextHandler(log, nil)))
+	return PartsOf(storeguard.Parts(s, "the store"), slog.New(slog.NewTextHandler(log, nil)))
 }
 
 // begunOf returns a state like [stateOf], of which the first items are the prefix.

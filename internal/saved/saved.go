@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -84,12 +85,12 @@ type Tool struct {
 // An Item is one item that a model was shown. The kinds and what they have are up
 // to the caller.
 type Item struct {
-	Kind    string       `json:"kind"`
-	Tool    int          `json:"tool,omitempty"` // place in Tools, from 1; 0 if the item has none
-	Line    int          `json:"line,omitempty"`
-	Meta    string       `json:"meta,omitempty"`
-	Servers list[Server] `json:"servers,omitempty"`
-	Skills  *Skills      `json:"skills,omitempty"`
+	Kind    string        `json:"kind"`
+	Tool    int           `json:"tool,omitempty"` // place in Tools, from 1; 0 if the item has none
+	Line    int           `json:"line,omitempty"`
+	Meta    string        `json:"meta,omitempty"`
+	Servers list[*Server] `json:"servers,omitempty"` // none is nil
+	Skills  *Skills       `json:"skills,omitempty"`
 }
 
 // A Server is a server as a model was told of it.
@@ -103,7 +104,10 @@ type Server struct {
 }
 
 // Same reports whether o says the same.
-func (s Server) Same(o Server) bool {
+func (s *Server) Same(o *Server) bool {
+	if s == o {
+		return true
+	}
 	t, u := s.Tool, o.Tool
 	return s.Server == o.Server && s.Tools == o.Tools && s.About == o.About && s.Gist == o.Gist && s.Own == o.Own &&
 		t.Name == u.Name && t.Server == u.Server && t.Own == u.Own && t.Wanted == u.Wanted
@@ -313,6 +317,9 @@ func checkItems(items []Item, tools int) error {
 	for i, e := range items {
 		if e.Tool < 0 || e.Tool > tools {
 			return fmt.Errorf("item %d refers to tool %d of %d", i+1, e.Tool, tools)
+		}
+		if slices.Contains(e.Servers, nil) {
+			return fmt.Errorf("item %d has a server that is null", i+1)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func stateOf(n int) *State {
 	}
 	s.Tools = append(s.Tools, Tool{Subject: rules.Subject{Name: "mcp_b__x", Server: "b", Own: "x", Wanted: "y"}, OfUser: true, Gone: true})
 	s.Active = append(s.Active, Active{Tool: n + 1})
-	s.Shown = append(s.Shown, Item{Kind: "meta", Meta: "search", Servers: list[Server]{{Server: "b", Tools: 2, About: "c", Tool: rules.Subject{Name: "d"}}}},
+	s.Shown = append(s.Shown, Item{Kind: "meta", Meta: "search", Servers: list[*Server]{{Server: "b", Tools: 2, About: "c", Tool: rules.Subject{Name: "d"}}}},
 		Item{Kind: "skills", Skills: &Skills{Listed: list[Skill]{{"a", "b", "c", "d"}}, Count: 1, More: true}})
 	return s
 }
@@ -115,6 +115,7 @@ func TestParseNamesTheMistake(t *testing.T) {
 		`{"version":2,"tools":[{"name":"a","server":"a","own":"x","definition":1}]}`: "a definition is neither a string nor an array of one in base 64",
 		`{"version":2,` + tools + `,"shown":[{"tool":2}]}`:                           "item 1 refers to tool 2 of 1",
 		`{"version":2,` + tools + `,"shown":[{"tool":-1}]}`:                          "item 1 refers to tool -1 of 1",
+		`{"version":2,"shown":[{"servers":[{"server":"a"},null]}]}`:                  "item 1 has a server that is null",
 		`{"version":2,` + tools + `,"active":[{"tool":1},{}]}`:                       "active tool 2 refers to tool 0 of 1",
 		`{"version":2,"turn":1,"x":"` + strings.Repeat("x", 200) + `"}`:              "it has 229 bytes, more than the limit of 220",
 	} {

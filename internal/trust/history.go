@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -223,10 +223,10 @@ func (m *Memory) save() (changed bool, err error) {
 	if !due {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), guard.MaxWait)
+	ctx, cancel := context.WithTimeout(context.Background(), storeguard.MaxWait)
 	defer cancel()
 	var doc history
-	err = guard.Update(ctx, m.store, func(data []byte) (_ []byte, err error) {
+	err = storeguard.Update(ctx, m.store, func(data []byte) (_ []byte, err error) {
 		var replaced bool
 		if doc, replaced, err = m.merged(data, claims); err != nil {
 			return nil, err
@@ -285,8 +285,8 @@ func (m *Memory) stored(doc history, err error) {
 // Stored waits until no call of Save is under way, and returns why the last one failed, if
 // it did. It must not be called from the store.
 func (m *Memory) Stored() error {
-	if !m.saving.Wait(guard.MaxWait) {
-		return fmt.Errorf("storing the known tools has not ended within %v", guard.MaxWait)
+	if !m.saving.Wait(storeguard.MaxWait) {
+		return fmt.Errorf("storing the known tools has not ended within %v", storeguard.MaxWait)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

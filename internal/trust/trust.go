@@ -18,7 +18,8 @@ import (
 // MaxServers is how many servers a [Memory] remembers.
 const MaxServers = 10_000
 
-// A Definition is one tool as its server listed it.
+// A Definition is what a server listed: a tool, a resource, a template, a prompt, a skill, or
+// its instructions.
 type Definition struct {
 	Name string        // the tool's own
 	Sum  [32]byte      // SHA-256 of its bytes

@@ -103,7 +103,8 @@ func (s *Server) Complete(ctx context.Context, bar Precheck, p mcp.CompleteParam
 type request func(context.Context, *conn) (any, error)
 
 // request makes a request within the call timeout. tool is the tool that it calls, or
-// "". If again is set, it may be made twice. The result is that of send, or nil.
+// "". If again is set, it may be made once more over the next connection. A call that wants a person
+// to open a page first is made once more after that, in any case. The result is that of send, or nil.
 func (s *Server) request(ctx context.Context, tool string, again bool, bar Precheck, send request) (any, error) {
 	passage, err := s.circuit.enter()
 	if err != nil {

@@ -3,8 +3,9 @@
 // server may send and hides the secrets of its configuration.
 //
 // A [Server] passes raw data to its owner: the elements of all its lists, through
-// one callback, and the results of calls. It does not interpret
-// them. A Server owns its goroutines and its child. [Server.Close] ends them all,
+// one callback, and the results of calls. It reads of them only what the protocol asks
+// of a client: which tools are tasks or want arguments as headers, and how long lists are
+// fresh. A Server owns its goroutines and its child. [Server.Close] ends them all,
 // except a goroutine inside code that ignores its context, and one that cancels a task
 // at the server, within five seconds.
 package upstream
@@ -47,6 +48,10 @@ type Server struct {
 	learned learned        // from connections that were made
 	asked   broker.Counter // what the server asks, over all connections
 
+	listings   atomic.Int64  // how many were begun
+	publishing chan struct{} // has one while a listing is published
+	published  int64         // the number of the listing that was published last; for who publishes
+
 	mu            sync.Mutex
 	status        Status
 	feed          statusFeed               // of status
@@ -68,7 +73,7 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) 
 	h.Write([]byte(cfg.Name))
 	s := &Server{
 		cfg: cfg, secrets: newSecrets(&cfg.Server, os.Environ()), limits: limits, publish: publish,
-		circuit: newCircuit(limits), subscriptions: make(map[string]*subscription),
+		circuit: newCircuit(limits), publishing: make(chan struct{}, 1), subscriptions: make(map[string]*subscription),
 		status: Status{State: Configured, Since: time.Now(), entered: time.Now()},
 		random: rand.New(rand.NewPCG(h.Sum64(), 0)),
 	}
@@ -348,8 +353,13 @@ func late(err error, d time.Duration) error {
 	return err
 }
 
-// list reads the lists over c and publishes them.
+// errOvertaken is why a listing counts no more.
+var errOvertaken = errors.New("a later listing was published first")
+
+// list reads the lists over c and publishes them. The host may still work on a list when its
+// connection is lost, and the next connection has another one.
 func (s *Server) list(ctx context.Context, c *conn) error {
+	number := s.listings.Add(1)
 	all, err := c.list(ctx, s.limits)
 	if err != nil {
 		return c.explain(err)
@@ -360,7 +370,20 @@ func (s *Server) list(ctx context.Context, c *conn) error {
 		}
 		all.Failed[i] = s.told(err)
 	}
-	return s.publish(ctx, all)
+	select {
+	case s.publishing <- struct{}{}:
+		defer func() { <-s.publishing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if number < s.published {
+		return errOvertaken
+	}
+	if err := s.publish(ctx, all); err != nil {
+		return err
+	}
+	s.published = number
+	return nil
 }
 
 // lose drops connection c because of err and plans the next attempt. Only the

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -652,4 +653,46 @@ func TestTriedAgainInVain(t *testing.T) {
 	assert.Equal(t, first.Since, again.Since)
 	assert.Equal(t, down.Err, again.Err)
 	assert.Equal(t, 1, again.Failures)
+}
+
+// What is listed is published in the order in which it was listed, one after the other, also if
+// the connection is lost while the host still works on its list.
+func TestListingsArePublishedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := mcptest.Server("s", mcptest.Echo("a", ""))
+		cfg := inProcess("s")
+		cfg.InProcess = of
+		var mu sync.Mutex
+		var atOnce, most, last, published int
+		limits := Limits{
+			StartTimeout: time.Minute, CallTimeout: time.Minute, MaxMessage: 1 << 20, MaxDefinition: 1 << 20, MaxValues: 1000, MaxListing: 1 << 20,
+			MaxTools: 10, MaxPages: 10, MaxUnasked: 100, Reconnect: time.Second, Refresh: -1,
+		}
+		s := New(Config{Server: cfg, Log: slog.New(slog.DiscardHandler)}, limits, func(_ context.Context, all List) error {
+			mu.Lock()
+			atOnce++
+			most, published = max(most, atOnce), published+1
+			slow := published == 2
+			mu.Unlock()
+			if slow {
+				time.Sleep(10 * time.Second)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			atOnce, last = atOnce-1, len(all.Elements[Tools])
+			return nil
+		})
+		defer s.Close()
+		require.NoError(t, s.Start(t.Context()))
+		of.AddTools(mcptest.Echo("b", ""))
+		time.Sleep(time.Second) // the host works on that list
+		of.AddTools(mcptest.Echo("c", ""))
+		c, _ := s.conn.Peek()
+		s.lose(c, errors.New("lost"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, Ready, s.Status().State)
+		assert.Equal(t, 1, most, "published at once")
+		assert.Equal(t, 3, last, "tools of the list that was published last")
+	})
 }

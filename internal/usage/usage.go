@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/internal/guard"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
+	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/store"
 )
@@ -246,10 +246,10 @@ func until(uses map[string]use, now time.Time) map[string]use {
 
 // add adds uses to the store, and returns what it has then.
 func (r *Record) add(fresh map[string]use, now time.Time) (map[string]use, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), guard.MaxWait)
+	ctx, cancel := context.WithTimeout(context.Background(), storeguard.MaxWait)
 	defer cancel()
 	var known map[string]use
-	err := guard.Update(ctx, r.store, func(data []byte) ([]byte, error) {
+	err := storeguard.Update(ctx, r.store, func(data []byte) ([]byte, error) {
 		before, err := parse(data)
 		if errors.Is(err, errVersion) {
 			return nil, err

@@ -77,8 +77,14 @@ func (c *claim) ours(ctx context.Context) (revision uint64, err error) {
 	return e.Revision(), nil
 }
 
-// Free implements [lease.Claim].
+// Free implements [lease.Claim]. What we put last is there still, as a rule; it is not if an answer was
+// lost.
 func (c *claim) Free(ctx context.Context) error {
+	if c.revision != 0 {
+		if err := c.kv.Purge(ctx, c.key, jetstream.LastRevision(c.revision)); !isStale(err) {
+			return err
+		}
+	}
 	revision, err := c.ours(ctx)
 	if err != nil || revision == 0 {
 		return err

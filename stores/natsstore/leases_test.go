@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -78,4 +79,53 @@ func TestLeaseTimesDiffer(t *testing.T) {
 	_, _, err = e.open(t, Options{LeaseTime: time.Second}).Leases().Lease(ctx, "x")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.NoError(t, held.Err())
+}
+
+// A counted is a bucket that counts reads.
+type counted struct {
+	jetstream.KeyValue
+	gets int
+}
+
+func (c *counted) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	c.gets++
+	return c.KeyValue.Get(ctx, key)
+}
+
+// Who gives up a lease knows its revision, so need not ask for it, unless an answer was lost. Nobody gives up
+// another's.
+func TestFree(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	kv := &counted{KeyValue: e.open(t, Options{}).leases}
+	ctx := t.Context()
+	free := func(c *claim) (is bool) {
+		require.NoError(t, c.Free(ctx))
+		_, err := kv.KeyValue.Get(ctx, c.key)
+		return isMissing(err)
+	}
+	take := func(key string) *claim {
+		c := &claim{kv: kv, key: key, holder: []byte("me")}
+		taken, err := c.Take(ctx)
+		require.NoError(t, err)
+		require.True(t, taken)
+		return c
+	}
+	assert.True(t, free(take("known")))
+	assert.Zero(t, kv.gets)
+
+	c := take("lost")
+	_, err := kv.Update(ctx, c.key, c.holder, c.revision) // a renewal without an answer
+	require.NoError(t, err)
+	assert.True(t, free(c))
+	c = take("unknown")
+	c.revision = 0
+	assert.True(t, free(c))
+
+	c = take("others")
+	_, err = kv.Put(ctx, c.key, []byte("other"))
+	require.NoError(t, err)
+	assert.False(t, free(c))
+	assert.True(t, free(take("expired")))
+	require.NoError(t, (&claim{kv: kv, key: "expired", holder: []byte("me"), revision: 1}).Free(ctx))
 }

@@ -17,8 +17,9 @@
 // makes it smaller.
 //
 // A session is one value, so it must fit into one message: the max_payload of the server,
-// 1 MiB by default and 8 KiB at least. A state of published tools takes a quarter of its size, so one of 3 MiB
-// fits. A document is
+// 1 MiB by default and 8 KiB at least. What a conversation began with does not count: it is most of a state, and the
+// same in all that begin alike, so it is stored once, as a part of states. It is put again each hour, and
+// so outlives the sessions that have it. Of the rest, JSON takes a quarter of its size. A document is
 // a small JSON object under the key d.<name>, which names the parts that it consists of,
 // under p.<name>.<revision>.<random>.<number>. They are written before the object, and
 // removed after the next one, so a reader sees one version or the other. Parts that don't
@@ -41,6 +42,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/lease"
+	"github.com/mcphybrid/mcphybrid/internal/openings"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -92,7 +94,8 @@ type Store struct {
 	states     jetstream.KeyValue // parts of states
 	stateParts jetstream.Stream   // the stream below states
 
-	waiting lease.Queues
+	openings *openings.Openings
+	waiting  lease.Queues
 }
 
 var validBucket = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
@@ -162,6 +165,7 @@ func (s *Store) open(ctx context.Context) error {
 	if s.stateParts, err = js.Stream(ctx, "KV_"+s.states.Bucket()); err != nil {
 		return err
 	}
+	s.openings = openings.New(s.ofStates())
 	name := o.Bucket + "_leases"
 	keep, err = s.leaseExpiry(ctx, js, name)
 	if err != nil {

@@ -3,6 +3,7 @@ package natsstore
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/storetest"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -82,7 +84,54 @@ func TestSessions(t *testing.T) {
 			return e.open(t, Options{Bucket: "expiring", Expiry: after}).Sessions()
 		},
 		Broken: func(t *testing.T) store.Sessions { return cut(t).Sessions() },
+		Stored: func(t *testing.T, id string) int {
+			key, err := encoded(id)
+			require.NoError(t, err)
+			value, err := e.open(t, Options{}).sessions.Get(t.Context(), key)
+			require.NoError(t, err)
+			return len(value.Value())
+		},
 	})
+}
+
+// What a state begins with can be lost: then it is an error that says so, and not as if there were no state. It comes
+// back when somebody puts it.
+func TestLostOpening(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	s := e.open(t, Options{})
+	began := `{"tools":[` + strings.Repeat(`"x",`, 1000) + `"x"]}`
+	state := []byte(`{"version":5,"opening":"` + store.KeyOf([]byte(began)) + `","began":` + began + `}`)
+	revision, err := s.Sessions().Put(t.Context(), "x", state, 0)
+	require.NoError(t, err)
+	require.NoError(t, s.stateParts.Purge(t.Context()))
+	other := e.open(t, Options{})
+	_, _, err = other.Sessions().Get(t.Context(), "x")
+	require.ErrorContains(t, err, "what the conversation began with, its first tools and sections, is lost")
+	require.NotErrorIs(t, err, store.ErrNotFound)
+	_, err = other.Sessions().Put(t.Context(), "x", state, revision)
+	require.NoError(t, err)
+	got, _, err := e.open(t, Options{}).Sessions().Get(t.Context(), "x")
+	require.NoError(t, err)
+	assert.Equal(t, string(state), string(got))
+}
+
+// An opening is kept longer by more than the hour in which it is not put again than the sessions that have it.
+func TestOpeningsOutliveSessions(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	for _, expiry := range []time.Duration{time.Minute, DefaultExpiry, -1} {
+		s := e.open(t, Options{Bucket: fmt.Sprint("b", max(0, int64(expiry))), Expiry: expiry})
+		sessions, err := s.sessions.Status(t.Context())
+		require.NoError(t, err)
+		openings, err := s.states.Status(t.Context())
+		require.NoError(t, err)
+		if expiry < 0 {
+			assert.Zero(t, openings.TTL())
+			continue
+		}
+		assert.Greater(t, openings.TTL(), sessions.TTL()+time.Hour)
+	}
 }
 
 func TestParts(t *testing.T) {

@@ -22,7 +22,10 @@ type parts struct {
 
 // Parts returns the parts of states, for Options.StateParts. What is not put again is kept two
 // hours longer than sessions are.
-func (s *Store) Parts() store.Parts { return &parts{s, s.states, s.stateParts, "s."} }
+func (s *Store) Parts() store.Parts { return s.ofStates() }
+
+// ofStates returns the parts of states, among them their openings.
+func (s *Store) ofStates() *parts { return &parts{s, s.states, s.stateParts, "s."} }
 
 func (p *parts) failed(doing, key string, err error) error {
 	if err == nil {
@@ -65,6 +68,20 @@ func (p *parts) put(ctx context.Context, key string, part []byte) error {
 		}
 	}
 	return nil
+}
+
+// PutOpening implements [openings.Keeper].
+func (p *parts) PutOpening(ctx context.Context, key string, opening []byte) error {
+	return p.of.retryAfterCut(ctx, func(ctx context.Context) error { return p.put(ctx, key, opening) })
+}
+
+// GetOpening implements [openings.Keeper].
+func (p *parts) GetOpening(ctx context.Context, key string) (opening []byte, err error) {
+	err = p.of.retryAfterCut(ctx, func(ctx context.Context) (err error) {
+		opening, err = p.get(ctx, key)
+		return err
+	})
+	return opening, err
 }
 
 // messages returns how many messages of at most size bytes a part of n bytes has. The first has

@@ -36,7 +36,7 @@ func (s sessions) Get(ctx context.Context, id string) ([]byte, uint64, error) {
 
 func (s sessions) get(ctx context.Context, key string) ([]byte, uint64, error) {
 	var e jetstream.KeyValueEntry
-	err := s.of.again(ctx, func(ctx context.Context) (err error) {
+	err := s.of.retryAfterCut(ctx, func(ctx context.Context) (err error) {
 		e, err = s.of.sessions.Get(ctx, key)
 		return err
 	})
@@ -47,7 +47,13 @@ func (s sessions) get(ctx context.Context, key string) ([]byte, uint64, error) {
 		return nil, 0, err
 	}
 	state, err := unpack(e.Value(), store.MaxState)
-	return state, e.Revision(), err
+	if err == nil {
+		state, err = s.of.openings.Lengthen(ctx, state)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return state, e.Revision(), nil
 }
 
 func (s sessions) Put(ctx context.Context, id string, state []byte, revision uint64) (uint64, error) {
@@ -63,11 +69,15 @@ func (s sessions) put(ctx context.Context, key string, state []byte, revision ui
 	if len(state) > store.MaxState {
 		return 0, fmt.Errorf("%w: %d bytes, more than %d", store.ErrTooLarge, len(state), store.MaxState)
 	}
-	value := pack(state)
+	stored, err := s.of.openings.Shorten(ctx, state)
+	if err != nil {
+		return 0, err
+	}
+	value := pack(stored)
 	if room := s.of.room(); len(value) > room {
 		return 0, fmt.Errorf("%w: %d bytes, %d compressed, of which a message takes %d: raise the server's max_payload", store.ErrTooLarge, len(state), len(value), room)
 	}
-	err = s.of.again(ctx, func(ctx context.Context) (err error) { // what it had stored is found below
+	err = s.of.retryAfterCut(ctx, func(ctx context.Context) (err error) { // what it had stored is found below
 		if revision == 0 {
 			next, err = s.of.sessions.Create(ctx, key, value)
 		} else {

@@ -33,10 +33,10 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// again does something, and once more each time that the connection was lost and is there again
+// retryAfterCut does something, and once more each time that the connection was lost and is there again
 // meanwhile: an answer that was on its way does not come any more. What do does must be safe to
 // repeat. It gets a context that ends with ctx, and when it is to be repeated.
-func (s *Store) again(ctx context.Context, do func(context.Context) error) error {
+func (s *Store) retryAfterCut(ctx context.Context, do func(context.Context) error) error {
 	connected := s.nc.StatusChanged(nats.CONNECTED)
 	defer s.nc.RemoveStatusListener(connected)
 	for {

@@ -56,11 +56,13 @@
 // schema. It needs no extension.
 //
 //	mcphybrid.shared_sessions     id, revision, put, state
+//	mcphybrid.shared_parts        owner, key, put, data
 //	mcphybrid.shared_documents    name, revision, data
 //	mcphybrid.shared_revisions    the sequence of all revisions
 //
 // Each call is one statement, which compares revisions; no transaction waits for a model
-// or a merge. Who stores a document notifies all watchers in the same statement. Now and
+// or a merge. What a conversation began with is most of its state, and the same in all that begin
+// alike, so it is stored once, as a part, before the state. Who stores a document notifies all watchers in the same statement. Now and
 // then, a Put removes sessions that have expired.
 //
 // # Connections

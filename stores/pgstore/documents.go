@@ -103,10 +103,12 @@ func (d *document) store(ctx context.Context, data []byte, unless string) (store
 	if len(data) > store.MaxDocument {
 		return false, fmt.Errorf("%w: %d bytes, more than %d", store.ErrTooLarge, len(data), store.MaxDocument)
 	}
-	err = d.of.pool.QueryRow(ctx, fmt.Sprintf(`WITH stored AS (
-			INSERT INTO %s.shared_documents AS d (name, revision, data) VALUES ($1::text, %s, $2::bytea) %s RETURNING name
-		) SELECT pg_notify($3::text, name) IS NOT NULL FROM stored`, d.of.schema, d.of.revision(), unless),
-		d.of.mode, d.name, data, d.of.channel).Scan(&stored)
+	err = retryAborted(ctx, func(ctx context.Context) error {
+		return d.of.pool.QueryRow(ctx, fmt.Sprintf(`WITH stored AS (
+				INSERT INTO %s.shared_documents AS d (name, revision, data) VALUES ($1::text, %s, $2::bytea) %s RETURNING name
+			) SELECT pg_notify($3::text, name) IS NOT NULL FROM stored`, d.of.schema, d.of.revision(), unless),
+			d.of.mode, d.name, data, d.of.channel).Scan(&stored)
+	})
 	if isNone(err) {
 		return false, nil
 	}

@@ -62,7 +62,7 @@ func (c *claim) until() string {
 // ask runs a statement, and reports whether it returned a row. It runs it again where the
 // transactions of the database are isolated so strictly that others' abort it.
 func (c *claim) ask(ctx context.Context, statement string) (done bool, err error) {
-	err = again(ctx, func(ctx context.Context) error {
+	err = retryAborted(ctx, func(ctx context.Context) error {
 		return c.of.pool.QueryRow(ctx, statement, c.of.mode, c.id, c.holder).Scan(&done)
 	})
 	if isNone(err) {

@@ -55,8 +55,11 @@ func (p *parts) put(ctx context.Context, key string, part []byte) error {
 		_, err := p.of.pool.Exec(ctx, "DELETE FROM "+table+" WHERE owner = $1::text AND key = $2::text", p.of.mode, p.owner, key)
 		return err
 	}
-	_, err := p.of.pool.Exec(ctx, "INSERT INTO "+table+" (owner, key, put, data) VALUES ($1::text, $2::text, now(), $3::bytea) ON CONFLICT (owner, key) DO UPDATE SET put = now()",
-		p.of.mode, p.owner, key, part)
+	err := retryAborted(ctx, func(ctx context.Context) error {
+		_, err := p.of.pool.Exec(ctx, "INSERT INTO "+table+" (owner, key, put, data) VALUES ($1::text, $2::text, now(), $3::bytea) ON CONFLICT (owner, key) DO UPDATE SET put = now()",
+			p.of.mode, p.owner, key, part)
+		return err
+	})
 	if err == nil && p.owner == "" && rand.N(sweepEvery) == 0 {
 		_ = p.sweep(ctx) // the next one removes what is left
 	}
@@ -78,13 +81,24 @@ func (p *parts) sweep(ctx context.Context) error {
 func (p *parts) Get(key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.of.opts.Timeout)
 	defer cancel()
-	err := p.check(key)
-	var part []byte
-	if err == nil {
+	part, err := p.get(ctx, key)
+	return part, p.failed("getting", key, err)
+}
+
+func (p *parts) get(ctx context.Context, key string) (part []byte, err error) {
+	if err = p.check(key); err == nil {
 		err = p.of.pool.QueryRow(ctx, "SELECT data FROM "+p.of.schema+".shared_parts WHERE owner = $1::text AND key = $2::text", p.of.mode, p.owner, key).Scan(&part)
 	}
 	if isNone(err) {
 		return nil, nil
 	}
-	return part, p.failed("getting", key, err)
+	return part, err
 }
+
+// PutOpening implements [openings.Keeper].
+func (p *parts) PutOpening(ctx context.Context, key string, opening []byte) error {
+	return p.put(ctx, key, opening)
+}
+
+// GetOpening implements [openings.Keeper].
+func (p *parts) GetOpening(ctx context.Context, key string) ([]byte, error) { return p.get(ctx, key) }

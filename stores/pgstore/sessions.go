@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -37,7 +38,13 @@ func (s sessions) get(ctx context.Context, id string) (state []byte, revision ui
 	if isNone(err) {
 		return nil, 0, store.ErrNotFound
 	}
-	return state, revision, err
+	if err == nil {
+		state, err = s.openings.Lengthen(ctx, state)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return state, revision, nil
 }
 
 func (s sessions) Put(ctx context.Context, id string, state []byte, revision uint64) (uint64, error) {
@@ -62,15 +69,20 @@ func (s sessions) put(ctx context.Context, id string, state []byte, revision uin
 	if state == nil {
 		state = []byte{} // not NULL
 	}
-	if revision == 0 {
-		err = s.pool.QueryRow(ctx, fmt.Sprintf(`INSERT INTO %s.shared_sessions (id, revision, put, state) VALUES ($1::text, %s, now(), $2::bytea)
-			ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, put = now(), state = excluded.state WHERE NOT (%s) RETURNING revision`,
-			s.schema, s.revision(), s.fresh()), s.mode, id, state).Scan(&next)
-	} else {
-		err = s.pool.QueryRow(ctx, fmt.Sprintf(`UPDATE %s.shared_sessions SET revision = %s, put = now(), state = $2::bytea
-			WHERE id = $1::text AND revision = $3::bigint AND %s RETURNING revision`,
-			s.schema, s.revision(), s.fresh()), s.mode, id, state, int64(revision)).Scan(&next)
+	stored, err := s.openings.Shorten(ctx, state)
+	if err != nil {
+		return 0, err
 	}
+	err = retryAborted(ctx, func(ctx context.Context) error { // who aborted it has put, or will: then there is no row
+		if revision == 0 {
+			return s.pool.QueryRow(ctx, fmt.Sprintf(`INSERT INTO %s.shared_sessions (id, revision, put, state) VALUES ($1::text, %s, now(), $2::bytea)
+			ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, put = now(), state = excluded.state WHERE NOT (%s) RETURNING revision`,
+				s.schema, s.revision(), s.fresh()), s.mode, id, stored).Scan(&next)
+		}
+		return s.pool.QueryRow(ctx, fmt.Sprintf(`UPDATE %s.shared_sessions SET revision = %s, put = now(), state = $2::bytea
+			WHERE id = $1::text AND revision = $3::bigint AND %s RETURNING revision`,
+			s.schema, s.revision(), s.fresh()), s.mode, id, stored, int64(revision)).Scan(&next)
+	})
 	if isNone(err) {
 		now, newest, err := s.get(ctx, id)
 		switch {
@@ -102,7 +114,11 @@ func (s sessions) delete(ctx context.Context, id string, revision uint64) error 
 	if err := store.CheckID(id); err != nil {
 		return err
 	}
-	tag, err := s.pool.Exec(ctx, "DELETE FROM "+s.schema+".shared_sessions WHERE id = $1::text AND ($2::bigint = 0 OR revision = $2::bigint)", s.mode, id, int64(revision))
+	var tag pgconn.CommandTag
+	err := retryAborted(ctx, func(ctx context.Context) (err error) {
+		tag, err = s.pool.Exec(ctx, "DELETE FROM "+s.schema+".shared_sessions WHERE id = $1::text AND ($2::bigint = 0 OR revision = $2::bigint)", s.mode, id, int64(revision))
+		return err
+	})
 	if err != nil || tag.RowsAffected() > 0 || revision == 0 {
 		return err
 	}

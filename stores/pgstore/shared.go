@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/mcphybrid/mcphybrid/internal/lease"
+	"github.com/mcphybrid/mcphybrid/internal/openings"
 )
 
 // SharedOptions configure a [Shared]. The zero value is the default configuration.
@@ -60,6 +61,7 @@ type Shared struct {
 	channel string // of notifications
 
 	listener listener
+	openings *openings.Openings
 	waiting  lease.Queues
 }
 
@@ -87,6 +89,7 @@ func Share(ctx context.Context, pool *pgxpool.Pool, opts *SharedOptions) (*Share
 	s.mode = execMode(pool)
 	s.schema = pgx.Identifier{o.Schema}.Sanitize()
 	sum := sha256.Sum256([]byte(o.Schema))
+	s.openings = openings.New(&parts{of: s})
 	s.channel = "mcphybrid_" + hex.EncodeToString(sum[:12]) // a channel's name has 63 bytes at most
 	if err := s.create(ctx); err != nil {
 		return nil, fmt.Errorf("pgstore: schema %q: %w", o.Schema, err)

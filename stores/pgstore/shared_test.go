@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,7 +62,90 @@ func TestSessions(t *testing.T) {
 				return share(t, pool, SharedOptions{Schema: e.schema(t), Expiry: after}).Sessions()
 			},
 			Broken: func(t *testing.T) store.Sessions { return e.cutOff(t, schema).Sessions() },
+			Stored: func(t *testing.T, id string) (n int) {
+				s := share(t, pool, SharedOptions{Schema: schema})
+				require.NoError(t, pool.QueryRow(t.Context(), "SELECT length(state) FROM "+s.schema+".shared_sessions WHERE id = $1::text", s.mode, id).Scan(&n))
+				return n
+			},
 		})
+	})
+}
+
+// What a state begins with can be lost: then it is an error that says so, and not as if there were no state. It comes
+// back when somebody puts it.
+func TestLostOpening(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		opts, pool := SharedOptions{Schema: e.schema(t)}, e.pool(t)
+		s := share(t, pool, opts)
+		began := `{"tools":[` + strings.Repeat(`"x",`, 1000) + `"x"]}`
+		state := []byte(`{"version":5,"opening":"` + store.KeyOf([]byte(began)) + `","began":` + began + `}`)
+		revision, err := s.Sessions().Put(t.Context(), "x", state, 0)
+		require.NoError(t, err)
+		_, err = pool.Exec(t.Context(), "DELETE FROM "+s.schema+".shared_parts", s.mode)
+		require.NoError(t, err)
+		other := share(t, pool, opts)
+		_, _, err = other.Sessions().Get(t.Context(), "x")
+		require.ErrorContains(t, err, "what the conversation began with, its first tools and sections, is lost")
+		require.NotErrorIs(t, err, store.ErrNotFound)
+		_, err = other.Sessions().Put(t.Context(), "x", state, revision)
+		require.NoError(t, err)
+		got, _, err := share(t, pool, opts).Sessions().Get(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, string(state), string(got))
+	})
+}
+
+// An opening is kept longer by more than the hour in which it is not put again than the sessions that have it.
+func TestOpeningsOutliveSessions(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		pool := e.pool(t)
+		s := share(t, pool, SharedOptions{Schema: e.schema(t), Expiry: time.Minute})
+		p := &parts{of: s}
+		key := store.KeyOf([]byte("opening"))
+		require.NoError(t, p.PutOpening(t.Context(), key, []byte("opening")))
+		for _, old := range []struct {
+			age   string
+			there bool
+		}{{"62 minutes", true}, {"122 minutes", false}} {
+			_, err := pool.Exec(t.Context(), "UPDATE "+s.schema+".shared_parts SET put = now() - interval '"+old.age+"'", s.mode)
+			require.NoError(t, err)
+			require.NoError(t, p.sweep(t.Context()))
+			got, err := p.GetOpening(t.Context(), key)
+			require.NoError(t, err)
+			assert.Equal(t, old.there, got != nil, old.age)
+		}
+	})
+}
+
+// Sessions and documents can be put where transactions are isolated strictly, and then abort each other.
+func TestSharedIsolation(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		if !e.native {
+			t.Skip("it has one connection")
+		}
+		for _, level := range []string{"serializable", "repeatable%20read"} {
+			strict := &engine{connection: e.connection + "&pool_max_conns=8&default_transaction_isolation=" + level, native: true}
+			pool, opts := strict.pool(t), SharedOptions{Schema: e.schema(t)}
+			var all sync.WaitGroup
+			for i := range 6 {
+				s := share(t, pool, opts)
+				all.Go(func() {
+					d := s.Document("x")
+					for turn := range 10 {
+						_, revision, err := s.Sessions().Get(t.Context(), "x")
+						if err != nil && !assert.ErrorIs(t, err, store.ErrNotFound) {
+							return
+						}
+						if _, err = s.Sessions().Put(t.Context(), "x", fmt.Appendf(nil, "%d %d", i, turn), revision); err != nil {
+							assert.ErrorIs(t, err, store.ErrConflict)
+						}
+						assert.NoError(t, d.Save(fmt.Append(nil, i, turn)))
+						assert.NoError(t, d.Update(t.Context(), func(old []byte) ([]byte, error) { return fmt.Appendf(nil, "%d %d", i, turn), nil }))
+					}
+				})
+			}
+			all.Wait()
+		}
 	})
 }
 

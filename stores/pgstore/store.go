@@ -80,7 +80,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error)
 	// Each scope has its own statements: preparing them would fill every connection
 	// with statements that are rarely used again.
 	s.mode = execMode(pool)
-	if err := again(ctx, s.migrate); err != nil {
+	if err := retryAborted(ctx, s.migrate); err != nil {
 		return nil, fmt.Errorf("pgstore: schema %q: %w", s.opts.Schema, err)
 	}
 	return s, nil
@@ -103,9 +103,9 @@ const (
 	firstPause = 10 * time.Millisecond
 )
 
-// again calls do until no other transaction aborts it. do begins its own transaction
+// retryAborted calls do until no other transaction aborts it. do begins its own transaction
 // each time.
-func again(ctx context.Context, do func(context.Context) error) error {
+func retryAborted(ctx context.Context, do func(context.Context) error) error {
 	pause := firstPause
 	for try := 1; ; try++ {
 		err := do(ctx)
@@ -260,7 +260,7 @@ func (s *Store) ifThere(ctx context.Context, table string, do func(tableState) e
 func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
 	table := s.table(scope)
 	err := s.ifThere(ctx, table, func(tableState) error {
-		return again(ctx, func(ctx context.Context) error {
+		return retryAborted(ctx, func(ctx context.Context) error {
 			// Lock rows in the order of their IDs, as Upsert does.
 			_, err := s.pool.Exec(ctx, fmt.Sprintf(`DELETE FROM %s t
 				USING (SELECT id FROM %[1]s WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE) gone
@@ -274,7 +274,7 @@ func (s *Store) Delete(ctx context.Context, scope string, ids []string) error {
 // Drop implements [vector.Store].
 func (s *Store) Drop(ctx context.Context, scope string) error {
 	table := s.table(scope)
-	err := again(ctx, func(ctx context.Context) error {
+	err := retryAborted(ctx, func(ctx context.Context) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			tag, err := tx.Exec(ctx, "DELETE FROM "+s.schema+".scopes WHERE id = $1::text", s.mode, tableID(scope))
 			if err != nil || tag.RowsAffected() == 0 {

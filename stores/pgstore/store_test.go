@@ -314,7 +314,7 @@ func TestAgain(t *testing.T) {
 	tries := 0
 	fail := func(code string, times int) error {
 		tries = 0
-		return again(t.Context(), func(context.Context) error {
+		return retryAborted(t.Context(), func(context.Context) error {
 			if tries++; tries <= times {
 				return fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code})
 			}
@@ -328,7 +328,7 @@ func TestAgain(t *testing.T) {
 	assert.Equal(t, 1, tries)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err := again(ctx, func(context.Context) error { return &pgconn.PgError{Code: "40P01"} })
+	err := retryAborted(ctx, func(context.Context) error { return &pgconn.PgError{Code: "40P01"} })
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.Equal(t, "40P01", codeOf(err))
 }

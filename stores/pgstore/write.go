@@ -36,7 +36,7 @@ func (s *Store) upsert(ctx context.Context, scope string, tools []vector.Record)
 		for _, t := range batch {
 			b.add(t)
 		}
-		if err := again(ctx, func(ctx context.Context) error { return s.write(ctx, scope, dims, &b) }); err != nil {
+		if err := retryAborted(ctx, func(ctx context.Context) error { return s.write(ctx, scope, dims, &b) }); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (s *Store) write(ctx context.Context, scope string, dims int, c *columns) e
 // it would lock the tables of all scopes at once, and programs of the earlier version
 // could not start while it is replaced.
 func (s *Store) widen(ctx context.Context, scope string) error {
-	return again(ctx, func(ctx context.Context) error {
+	return retryAborted(ctx, func(ctx context.Context) error {
 		_, err := s.pool.Exec(ctx, "ALTER TABLE IF EXISTS "+s.table(scope)+
 			" ADD COLUMN IF NOT EXISTS description text NOT NULL DEFAULT '', ADD COLUMN IF NOT EXISTS schema_json text NOT NULL DEFAULT ''", s.mode)
 		return err
@@ -228,7 +228,7 @@ func (s *Store) index(ctx context.Context, scope string) error {
 			return nil
 		}
 		defer s.forget(table)
-		return again(ctx, func(ctx context.Context) error { return s.makeIndexes(ctx, scope) })
+		return retryAborted(ctx, func(ctx context.Context) error { return s.makeIndexes(ctx, scope) })
 	})
 }
 

@@ -79,6 +79,7 @@ var Imports = map[string]string{
 	"mcphybrid": "github.com/mcphybrid/mcphybrid",
 	"provider":  "github.com/mcphybrid/mcphybrid/provider",
 	"files":     "github.com/mcphybrid/mcphybrid/files",
+	"jq":        "github.com/mcphybrid/mcphybrid/jq",
 }
 
 // Whole reports whether p is a program, and not a part of one.

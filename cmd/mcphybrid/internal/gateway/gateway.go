@@ -110,7 +110,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: first, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.trust.Logger(opts.log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
 		Trust: opts.trust.Policy, TrustStore: opts.trust.Store(), OpenURL: g.logins.Open,
-		OnEvent: g.event,
+		Select: newSelections(), OnEvent: g.event,
 		OnResources: func(string) {
 			g.tellAll(mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged)
 			g.tellOwn()

@@ -67,13 +67,16 @@ func checkMirrored(ctx context.Context, header http.Header, c *conversation, nam
 }
 
 // notFound returns the error for a resource that is not there as the client's protocol has
-// it, with its URI; other errors as they are.
+// it, with its URI; other errors as they are. A server says by [mcp.INVALID_PARAMS] that it has
+// none, since protocol 2026-07-28, or that it can't use the URI.
 func notFound(ctx context.Context, uri string, err error) error {
-	if !errors.Is(err, mcphybrid.ErrUnknownResource) && !errors.Is(err, mcp.ErrResourceNotFound) {
-		return err
-	}
 	code := mcp.RESOURCE_NOT_FOUND
-	if server.IsModernRequest(ctx) {
+	switch {
+	case errors.Is(err, mcp.ErrInvalidParams):
+		code = mcp.INVALID_PARAMS
+	case !errors.Is(err, mcphybrid.ErrUnknownResource) && !errors.Is(err, mcp.ErrResourceNotFound):
+		return err
+	case server.IsModernRequest(ctx):
 		code = mcp.INVALID_PARAMS
 	}
 	return wire.Refuse(code, map[string]any{"uri": uri}, err)

@@ -352,3 +352,17 @@ func TestURIsOfTheOnlyServer(t *testing.T) {
 		assert.Equal(t, mcp.TextResourceContents{URI: listed.URI, Text: want[listed.URI]}, got.Contents[0])
 	}
 }
+
+// A server that may have resources without listing them is asked. That it has none is told by
+// the code that it gives.
+func TestUnlistedResourcesPassThrough(t *testing.T) {
+	closet := server.NewMCPServer("closet", "1", server.WithResourceCapabilities(true, true))
+	_, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "closet", InProcess: closet, UnlistedResources: true}}}, web.Options{})
+	c, _ := connect(t, overHTTP(url), "a client")
+	require.Equal(t, "2026-07-28", c.ProtocolVersion())
+	var r mcp.ReadResourceRequest
+	r.Params.URI = "mem://later"
+	_, err := c.ReadResource(t.Context(), r)
+	assert.ErrorIs(t, err, mcp.ErrInvalidParams)
+	assert.ErrorContains(t, err, "resource not found", "the server says so")
+}

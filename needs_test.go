@@ -511,7 +511,7 @@ func TestSpecB5NeedsAgreeWithReachability(t *testing.T) {
 		require.NoError(t, m.AddTools("fs", tools...))
 		v := m.def.view()
 		cyclic := make(map[int]int) // the number of its cycle
-		for c, cycle := range v.catalogs[0].dependencies.cycles(v.catalogs[0].tools) {
+		for c, cycle := range v.catalogs[0].needs.cycles(v.catalogs[0].tools) {
 			for _, tool := range cycle {
 				i, _ := strconv.Atoi(tool.def.Own)
 				require.NotContains(t, cyclic, i, "seed %d", seed)
@@ -616,7 +616,7 @@ func byNumber(tools []*BridgeTool) func(string) *BridgeTool {
 func TestDependenciesAdd(t *testing.T) {
 	t.Parallel()
 	tools := numberedTools(9)
-	d, number := make(dependencies), byNumber(tools)
+	d, number := make(toolNeeds), byNumber(tools)
 	itself, missing := d.add(tools[1], []string{"3", "x", "2", "3", "x", "y"}, number)
 	assert.False(t, itself)
 	assert.Equal(t, []string{"x", "y"}, missing)
@@ -631,7 +631,7 @@ func TestDependenciesAdd(t *testing.T) {
 func TestTransitive(t *testing.T) {
 	t.Parallel()
 	tools := numberedTools(6)
-	d := make(dependencies)
+	d := make(toolNeeds)
 	for of, names := range map[int][]string{1: {"2", "3"}, 2: {"4", "1"}, 3: {"2", "5"}, 5: {"6"}} {
 		d.add(tools[of], names, byNumber(tools))
 	}
@@ -649,7 +649,7 @@ func TestCyclesAgreeWithReachability(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		n := 1 + rng.IntN(20)
-		d, tools := make(dependencies), numberedTools(n)
+		d, tools := make(toolNeeds), numberedTools(n)
 		reach := make([][]bool, n+1)
 		for i := range n + 1 {
 			reach[i] = make([]bool, n+1)

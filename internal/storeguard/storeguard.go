@@ -1,7 +1,7 @@
-// Package guard calls the stores of a host, which may panic or hang. A panic is an error, and a
+// Package storeguard calls the stores of a host, which may panic or hang. A panic is an error, and a
 // caller does not wait for long: a call that takes longer is left behind. No lock of this module
 // is held while a store runs.
-package guard
+package storeguard
 
 import (
 	"context"

@@ -13,14 +13,14 @@ import (
 
 // Here is which tools need which. sessionneeds.go brings them along.
 
-// Dependencies have the tools that each tool needs directly, in order: not itself, and
+// toolNeeds have the tools that each tool needs directly, in order: not itself, and
 // none twice.
-type dependencies map[*BridgeTool][]*BridgeTool
+type toolNeeds map[*BridgeTool][]*BridgeTool
 
 // add adds the tools with these names to what t needs. find returns nil for a name
 // that is unknown. add reports whether t itself was among them, and the names that are
 // missing, each once.
-func (d dependencies) add(t *BridgeTool, names []string, find func(name string) *BridgeTool) (itself bool, missing []string) {
+func (d toolNeeds) add(t *BridgeTool, names []string, find func(name string) *BridgeTool) (itself bool, missing []string) {
 	list := d[t]
 	for _, name := range names {
 		switch n := find(name); {
@@ -40,8 +40,8 @@ func (d dependencies) add(t *BridgeTool, names []string, find func(name string) 
 
 // cycles returns the sets of two or more tools that need each other: Tarjan's
 // strongly connected components. It looks for them in the order of tools. The tools
-// of a set are in the order in which a walk along the dependencies reaches them.
-func (d dependencies) cycles(tools []*BridgeTool) (cycles [][]*BridgeTool) {
+// of a set are in the order in which a walk along the needs reaches them.
+func (d toolNeeds) cycles(tools []*BridgeTool) (cycles [][]*BridgeTool) {
 	if len(d) == 0 {
 		return nil
 	}
@@ -98,11 +98,11 @@ func transitive(t *BridgeTool, most int, needs func(*BridgeTool) []*BridgeTool, 
 	return all[1:]
 }
 
-// resolveDependencies sets c.dependencies: for each tool first the needs from the [Options], then
+// resolveNeeds sets c.needs: for each tool first the needs from the [Options], then
 // those from its server's configuration, then those from its server. It only
 // reports what can't be resolved, as problems: names that are unknown, denied or
 // held back; malformed declarations; and cycles.
-func (c *catalog) resolveDependencies(host map[string][]string, unlisted []rules.Subject) {
+func (c *catalog) resolveNeeds(host map[string][]string, unlisted []rules.Subject) {
 	expected := func(name string) bool {
 		return c.tool(name) == nil && slices.ContainsFunc(unlisted, func(t rules.Subject) bool { return strings.HasPrefix(name, t.Name) })
 	}
@@ -122,7 +122,7 @@ func (c *catalog) resolveDependencies(host map[string][]string, unlisted []rules
 	for _, s := range c.list.special {
 		c.addServerNeeds(s)
 	}
-	for _, cycle := range c.dependencies.cycles(c.tools) {
+	for _, cycle := range c.needs.cycles(c.tools) {
 		var of []*serverTools
 		for _, s := range c.list.servers {
 			if s != nil && slices.ContainsFunc(cycle, func(t *BridgeTool) bool { return t.def.Server == s.server }) {
@@ -176,7 +176,7 @@ func (c *catalog) addServerNeeds(s *serverTools) {
 		if t.def.BadNeeds != nil {
 			c.problem(d.of, "server %q: tool %q: its _meta has malformed needs: %w", s.server, t.name, t.def.BadNeeds)
 		}
-		itself, missing := c.dependencies.add(t, t.def.Needs, d.find)
+		itself, missing := c.needs.add(t, t.def.Needs, d.find)
 		c.unmet(d.of, fmt.Sprintf("tool %q needs", t.name), itself, missing)
 	}
 }
@@ -201,7 +201,7 @@ func (c *catalog) addEntry(d declaration, entry string, names []string) (found b
 		if d.of == nil {
 			needed = c.withoutBelow(t, names)
 		}
-		itself, missing := c.dependencies.add(t, needed, d.find)
+		itself, missing := c.needs.add(t, needed, d.find)
 		if t.name == entry || d.of != nil && t.def.Own == entry {
 			c.unmet(d.of, fmt.Sprintf("tool %q needs", t.name), itself, missing)
 		} else if !found {
