@@ -47,7 +47,7 @@ func (s *Session) CallFromApp(ctx context.Context, server, tool string, args any
 	var res *mcp.CallToolResult
 	if err == nil {
 		e.Tools[0] = t.name
-		res, err = s.callFound(ctx, t, args, true)
+		res, err = s.callFound(ctx, t, args, callFromApp)
 	}
 	if e.Took, e.Err = time.Since(start), err; err == nil {
 		e.ToolError = result.Failure(res)

@@ -29,7 +29,18 @@ type ToolCall struct {
 	Tool      *BridgeTool
 	Arguments json.RawMessage // a JSON object
 	FromApp   bool            // it is an app's: see [Session.CallFromApp]
+	FromCode  bool            // it is made by code of the model's: see [Session.CallFromCode]
 }
+
+// A callKind says who reads the result of a call, and which tools may be called.
+type callKind uint8
+
+const (
+	callByModel  callKind = iota
+	callToRead            // by the model, of a tool that says that it only reads
+	callFromApp           // by a page of the tool's server
+	callFromCode          // by code that the model wrote
+)
 
 // A Handler makes a call. It returns either a result or an error.
 type Handler func(ctx context.Context, call ToolCall) (*mcp.CallToolResult, error)
@@ -71,7 +82,7 @@ type Middleware func(next Handler) Handler
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	t := s.metaNamed(s.view(), name)
 	if t == nil {
-		return s.callTool(ctx, name, args, false)
+		return s.callTool(ctx, name, args, callByModel)
 	}
 	raw, err := schema.Arguments(args)
 	if err != nil {
@@ -80,9 +91,30 @@ func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 	return t.Call(ctx, raw)
 }
 
-// callTool calls a tool for the model. If mustOnlyRead is set, it refuses tools
-// that don't say that they only read.
-func (s *Session) callTool(ctx context.Context, name string, args any, mustOnlyRead bool) (*mcp.CallToolResult, error) {
+// CallFromCode is [Session.Call] for code that the model wrote, in the sandbox of a provider
+// (see [SessionOptions.AllowedCallers]) or of the host. The steps are the same, but for what
+// follows from it that the code reads the result and not the model: nothing is activated, so
+// the model is not sent the definition; the result is not cut, and what it links to can't be
+// read for that. name is the registered name of a tool; a meta tool is unknown.
+//
+// In the handler of a Go tool that runs such code, the call does not count towards the call
+// timeout of that tool.
+func (s *Session) CallFromCode(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
+	defer hostcode.Hold(ctx)()
+	return s.callTool(ctx, name, args, callFromCode)
+}
+
+type sessionKey struct{}
+
+// SessionFrom returns the session whose call a tool of [Manager.AddTools] answers, from the
+// context of its handler. It is nil for any other context.
+func SessionFrom(ctx context.Context) *Session {
+	s, _ := ctx.Value(sessionKey{}).(*Session)
+	return s
+}
+
+// callTool calls a tool for the model or its code.
+func (s *Session) callTool(ctx context.Context, name string, args any, kind callKind) (*mcp.CallToolResult, error) {
 	start := time.Now()
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
@@ -97,16 +129,16 @@ func (s *Session) callTool(ctx context.Context, name string, args any, mustOnlyR
 			}
 		}
 	}
-	if err == nil && mustOnlyRead && !t.def.ReadOnly() {
+	if err == nil && kind == callToRead && !t.def.ReadOnly() {
 		err = &permissionError{name: name, writes: true}
 	}
 	var res *mcp.CallToolResult
 	if err == nil {
-		res, err = s.callFound(ctx, t, args, false)
+		res, err = s.callFound(ctx, t, args, kind)
 	}
 	took := time.Since(start)
 	s.count(t, took, err != nil || res.IsError)
-	e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err}
+	e := Event{Kind: EventCall, Tools: []string{name}, Took: took, Err: err, FromCode: kind == callFromCode}
 	if err == nil {
 		e.ToolError = result.Failure(res)
 	}
@@ -204,10 +236,10 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 
 // callFound makes a call of a tool that may be called, from the check of its arguments on.
 // Every call goes through it, those of apps too.
-func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromApp bool) (*mcp.CallToolResult, error) {
+func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, kind callKind) (*mcp.CallToolResult, error) {
 	refused := func(written []byte, more int, violations ...Violation) error {
 		e := &ArgumentsError{Tool: t.name, Violations: violations, More: more, Schema: t.InputSchema()}
-		if !fromApp { // the model is told how often it made the same call
+		if kind != callFromApp { // the model is told how often it made the same call
 			e.Repeated = s.countRefusal(t.name, written)
 		}
 		return e
@@ -220,14 +252,14 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, fromAp
 	if problems, more := s.tenant.validators.Of(t.def.InputSchema).Validate(raw); len(problems) > 0 {
 		return nil, refused(raw, more, publicViolations(problems)...)
 	}
-	result, err := s.tenant.handler(ctx, ToolCall{Session: s, Tool: t, Arguments: raw, FromApp: fromApp})
+	result, err := s.tenant.handler(ctx, ToolCall{Session: s, Tool: t, Arguments: raw, FromApp: kind == callFromApp, FromCode: kind == callFromCode})
 	if err == nil && result == nil {
 		err = errors.New("mcphybrid: a middleware returned neither a result nor an error")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if fromApp {
+	if kind == callFromApp || kind == callFromCode {
 		return result, nil
 	}
 	s.link(t.origin(), result.Content)
@@ -272,7 +304,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 	if err != nil {
 		return nil, err
 	}
-	if !c.FromApp && s.Disclosure() != ByBridge && !s.inUse(t) {
+	if !c.FromApp && !c.FromCode && s.Disclosure() != ByBridge && !s.inUse(t) {
 		callable, without := s.activate(s.view().withNeeded([]string{t.name}))
 		switch {
 		case isNamed(callable, t.name):
@@ -286,7 +318,7 @@ func (s *Session) execute(ctx context.Context, c ToolCall) (*mcp.CallToolResult,
 			return nil, &UnknownToolError{Name: t.name}
 		}
 	}
-	return t.Call(broker.WithCaller(ctx, s.caller), c.Arguments)
+	return t.Call(broker.WithCaller(context.WithValue(ctx, sessionKey{}, s), s.caller), c.Arguments)
 }
 
 // countRefusal records a rejected call and returns how many times in a row the same

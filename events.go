@@ -40,7 +40,8 @@ type Event struct {
 	Disclosure Disclosure // of an EventBegin
 	Why        string     // why that was chosen
 
-	FromApp bool // an EventCall is an app's: see [Session.CallFromApp]
+	FromApp  bool // an EventCall is an app's: see [Session.CallFromApp]
+	FromCode bool // an EventCall is made by code of the model's: see [Session.CallFromCode]
 
 	// ToolError is the beginning of what the called tool answered, if that is an
 	// error: a line of at most 500 characters, as the server wrote it.

@@ -345,5 +345,9 @@ func (s *Session) answerCall(ctx context.Context, kind metaKind, args json.RawMe
 	if t := s.metaNamed(v, passed.Name); t != nil {
 		return t.Call(ctx, args)
 	}
-	return s.callTool(ctx, passed.Name, args, kind == metaReadOnlyCall)
+	by := callByModel
+	if kind == metaReadOnlyCall {
+		by = callToRead
+	}
+	return s.callTool(ctx, passed.Name, args, by)
 }

@@ -405,7 +405,7 @@ adapters() {
 # light: what the nested modules test without any service. The step vet has vetted them.
 light() {
 	local module status=0
-	for module in tiktoken keyring examples/otel examples/agent examples/replicas stores/natsstore stores/qdrantstore; do
+	for module in codemode tiktoken keyring examples/otel examples/agent examples/replicas stores/natsstore stores/qdrantstore; do
 		(test_in "$module" -vet=off -short) || status=1
 	done
 	adapters -vet=off || status=1
@@ -417,7 +417,7 @@ light() {
 # real: published servers of npm, over stdio and HTTP, and the official conformance suite. The
 # step vet has vetted the tests.
 real() {
-	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -vet=off -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks|TestSpecH4ConformanceOfClient|TestSpecH4ConformanceOfGateway|TestSpecH4ConformanceOfGatewayBeforeMCPGo|TestSpecH7ConformanceOfExtensions)$' .
+	cd integration && MCPHYBRID_INTEGRATION_SERVERS=npm go test -v -vet=off -run '^(TestEnvironmentStaysHere|TestCallTimeout|TestEverythingAsks|TestCodeModeTokens|TestSpecH4ConformanceOfClient|TestSpecH4ConformanceOfGateway|TestSpecH4ConformanceOfGatewayBeforeMCPGo|TestSpecH7ConformanceOfExtensions)$' .
 }
 
 # install_keyring: GNOME Keyring, which runs without a display.
