@@ -91,7 +91,7 @@ func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*defin
 	if err != nil {
 		return nil, err
 	}
-	d, err := parseDefinition(server, raw, m.opts.Limits.MaxDefinition)
+	d, err := m.rawDefinitions.parse(server, raw, m.opts.Limits.MaxDefinition)
 	if err != nil {
 		return nil, err
 	}

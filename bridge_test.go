@@ -23,7 +23,7 @@ func parseAll(t *testing.T, cfg ServerConfig, raw []json.RawMessage, maxBytes in
 		elements = append(elements, upstream.Element{Raw: r})
 	}
 	src := &source{name: cfg.Name, cfg: cfg, claim: names.Alone(cfg.Name, cfg.Prefix)}
-	defs, problems, _, err := src.parseDefinitions(t.Context(), elements, names.NewBook(100), maxBytes)
+	defs, problems, _, err := src.parseDefinitions(t.Context(), elements, names.NewBook(100), new(rawDefinitions), maxBytes)
 	require.NoError(t, err)
 	return defs, problems
 }

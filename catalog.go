@@ -19,7 +19,7 @@ import (
 type catalog struct {
 	owner          *owner                      // of its tools; nil for the small index of a partition, which may have tools of several
 	tools          []*BridgeTool               // in registration order
-	list           toolList                    // of which these are the tools; empty for a part
+	list           toolList                    // of which these are the tools; empty for a catalog that is made for one index only
 	deferredIndex  *deferredIndex              // of these tools
 	needs          toolNeeds                   // the tools that each needs
 	needsBelow     map[*BridgeTool][]string    // for a user: names of the system's tools that each needs

@@ -106,8 +106,8 @@ func (s *Session) remember(tools []knownName) {
 	s.knownNames = names
 }
 
-// A carryOver is what was before in a session and still counts. It is that of the last
-// look, until the catalogs change.
+// A carryOver is what was before in a session and still counts beside its catalogs. It is
+// taken when they change, at the next look.
 type carryOver struct {
 	inlineUsed inlineUse
 

@@ -198,8 +198,8 @@ func (s *Session) waits(v *view) bool {
 	return s.shown != nil && v.disclosure == ByBridge && !v.begun
 }
 
-// startsFresh reports whether the session shows nothing yet, or still the first list, which
-// sessions share. Its own active tools follow that. The caller holds mu.
+// startsFresh reports whether the session has shown nothing yet, and would begin with the
+// list that sessions share. Its own active tools follow that. The caller holds mu.
 func (s *Session) startsFresh(v *view) bool {
 	return s.shown == nil && v.overflow == nil && !v.paged && !v.linked && !s.full && !v.begun
 }
@@ -250,7 +250,7 @@ func (v *view) listVersion() listVersion {
 
 // promptPrefixes are the first lists that models are shown.
 type promptPrefixes struct {
-	all  sync.Map     // *promptPrefix by version of the skills, SessionOptions.Client, and rights to the skills
+	all  sync.Map     // *promptPrefix by what tells first lists apart: see view.promptPrefix
 	made atomic.Int32 // number of lists made
 }
 

@@ -163,7 +163,7 @@ type listGrowth struct {
 	of, presentOf map[origin]int
 }
 
-// newListGrowth returns the room in an empty list. tokens do not count.
+// newListGrowth returns the room in an empty list. Limits of tokens are not applied.
 func newListGrowth(l listLimits) *listGrowth {
 	return &listGrowth{limits: l, of: make(map[origin]int), presentOf: make(map[origin]int)}
 }

@@ -67,8 +67,9 @@ type Manager struct {
 	resourcesTask lazy.Task                   // calls OnResources
 	startsRunning atomic.Int32                // calls of Start in progress
 
-	indexMaker *deferredIndexer                                // of the catalogs
-	samples    atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
+	rawDefinitions *rawDefinitions                                 // of the system and all users
+	indexMaker     *deferredIndexer                                // of the catalogs
+	samples        atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
 }
 
 // NewManager returns a Manager for the servers in opts. It starts none of them.
@@ -103,9 +104,9 @@ func (m *Manager) setUp(ctx context.Context) {
 	m.changed = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
 	m.serverUsage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)
-	m.turns = upstream.NewTurns()
+	m.turns, m.rawDefinitions = upstream.NewTurns(), new(rawDefinitions)
 	if m.system != nil {
-		m.names, m.turns = m.system.names.Above(), m.system.turns
+		m.names, m.turns, m.rawDefinitions = m.system.names.Above(), m.system.turns, m.system.rawDefinitions
 	}
 	m.cache = cache.Open(m.opts.Cache, m.names, m.logStored)
 	if m.opts.Trust == TrustOff {

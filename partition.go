@@ -102,7 +102,7 @@ type partition struct {
 var endedPartition = &partition{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: []verdicts{{catalog: ended}}, ended: true}
 
 // At most maxPartitions partitions are kept, fewer if they have more than maxVerdicts
-// verdicts together. Each keeps at most maxPromptPrefixes first lists. At a limit, a new one
+// verdicts together. Each keeps at most maxPromptPrefixes first lists of each disclosure. At a limit, a new one
 // takes the place of any other.
 const (
 	maxPartitions     = 1024
@@ -114,8 +114,8 @@ const (
 // itself, the strongest first: a name that is another tool's, access, rules that exclude,
 // pins, rules that include or summarize. All of that but the names is in the screenings. Then the
 // others fill the room for inline tools: first those that their servers want always loaded, then
-// the most used, then the rest in registration order. Without the right to search, all are inline
-// that the list has room for.
+// the most used, then the rest in registration order. Without the right to search, all are inline,
+// whatever the room.
 func (p *partition) decide(w *screener, screenings []*screening) {
 	p.applies, p.included = w.applies, w.included
 	p.screenings, p.verdicts = screenings, make([]verdicts, len(p.catalogs))

@@ -79,7 +79,7 @@ func (p *partition) standing(t *BridgeTool) standing {
 }
 
 // unindexed returns a catalog of the tools that the session sees but the catalogs
-// have not indexed, because they are inline in most sessions. A search returns
+// have not indexed, because in most sessions they are inline, or hidden by a rule. A search returns
 // those that are inline here only to a model that was not shown them.
 func (p *partition) unindexed() *catalog {
 	r := &p.unindexedTools

@@ -27,7 +27,7 @@ import (
 //	                                                                    4. cacheList     for the next run
 //	                                                                  and then makes the next catalog
 func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) error {
-	defs, problems, ignored, err := src.parseDefinitions(ctx, list.Elements[upstream.Tools], m.names, m.opts.Limits.MaxDefinition)
+	defs, problems, ignored, err := src.parseDefinitions(ctx, list.Elements[upstream.Tools], m.names, m.rawDefinitions, m.opts.Limits.MaxDefinition)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) 
 // repeats a name. ignored
 // has what patterns see of the tools that the configuration does not permit. err is
 // that of ctx.
-func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, maxBytes int) (defs []*definition, problems []error, ignored []rules.Subject, err error) {
+func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Element, book *names.Book, texts *rawDefinitions, maxBytes int) (defs []*definition, problems []error, ignored []rules.Subject, err error) {
 	defs = []*definition{} // not nil: the server has listed its tools, if none
 	seen := make(map[string]bool)
 	for i, e := range elements {
@@ -62,7 +62,7 @@ func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Ele
 		var d *definition
 		err := e.Problem
 		if err == nil {
-			d, err = parseDefinition(src.name, e.Raw, maxBytes)
+			d, err = texts.parse(src.name, e.Raw, maxBytes)
 		}
 		if err == nil && seen[d.Own] {
 			err = fmt.Errorf("another tool is named %q too; the first is kept", text.Line(d.Own, text.MaxName))

@@ -115,7 +115,10 @@ func (p *pair) read(state []byte, held map[string]bool) (items, active, known []
 	}
 	isHeld := func(t saved.Tool) bool { return held[fmt.Sprint(t.OfUser, t.Server, t.Own)] }
 	for _, e := range s.Shown {
-		line := fmt.Sprint(e.Kind, e.Line, e.Meta, e.Servers)
+		line := fmt.Sprint(e.Kind, e.Line, e.Meta)
+		for _, server := range e.Servers {
+			line += fmt.Sprint(*server)
+		}
 		if e.Skills != nil {
 			line += fmt.Sprint(*e.Skills)
 		}

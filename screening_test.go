@@ -239,6 +239,9 @@ func TestPartitionsFollowChanges(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 12))
 		opts := &Options{Inline: InlineOptions{Max: rnd.IntN(12) - 1}}
 		if rnd.IntN(2) == 0 {
+			opts.List.Max = 2 + rnd.IntN(6)
+		}
+		if rnd.IntN(2) == 0 {
 			opts.Pins = []string{"*_pin*"}
 			opts.Rules = []Rule{{Name: "sum", Patterns: []string{"*_sum*"}, Action: RuleSummarize}, {Name: "out", Intent: "in", Patterns: []string{"*_out*"}, Action: RuleExclude}}
 		}

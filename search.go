@@ -80,16 +80,15 @@ type SearchOptions struct {
 }
 
 // Search returns the inline and deferred tools that best match query, best first, for the
-// host: [Hit.Standing] tells them apart. What the model's search tool returns are deferred
-// ones only, as with [SearchOptions.DeferredOnly]. Tools of
-// equal score are in registration order. Search considers only tools that the
+// host: [Hit.Standing] tells them apart. The model's search tool usually returns deferred
+// ones only: see [SearchOptions.DeferredOnly]. Tools of equal score are in registration order. Search considers only tools that the
 // session may use, and active ones only with [ByBridge], where the model's list does not
 // have them. It activates nothing.
 //
 // The scores of inline and deferred tools are on one scale: how rare a word is
-// and how long a text is usually are counted over all tools. By
-// meaning, only deferred tools are found, since no other has a vector; an
-// inline one has a Similarity of 0.
+// and how long a text is usually are counted over all tools. By meaning, only tools
+// with a vector are found: those that sessions without restrictions search for, and all of
+// a user's own. Any other has a Similarity of 0.
 //
 // Search returns at most n hits, or [RankingOptions.Results] if n <= 0, and never
 // more than [RankingOptions.Limit]. It returns nil if no tool matches. The deferred
@@ -155,7 +154,7 @@ func (v *view) deferredTools() func(*BridgeTool, standing) bool {
 }
 
 // search is Find among the tools that may accepts, without the tools that the
-// hits need. Inline ones have an index of their own.
+// hits need. Those that no catalog has indexed have an index of their own.
 func (v *view) search(ctx context.Context, query string, opts SearchOptions, may func(*BridgeTool, standing) bool) Answer {
 	return v.searchIn(ctx, query, opts, may, v.parts)
 }

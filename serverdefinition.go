@@ -28,6 +28,7 @@ type definition struct {
 	Own          string // the server's own name
 	Annotations  mcp.ToolAnnotation
 	Raw          json.RawMessage  // the whole element of the tools/list result
+	raw          *rawDefinition   // holds Raw, which others may share; nil if none do
 	Needs        []string         // own names of tools of the same server
 	BadNeeds     error            // why Needs could not be read, or nil
 	Always       bool             // the server wants it inline

@@ -145,7 +145,8 @@ func (p *partition) ownServers(i int) iter.Seq[int] {
 }
 
 // beyond returns the searchable servers that list does not mention, or nil if there are none, given that it
-// mentions those of c. It looks only at those on which the verdicts may be others. It is
+// mentions those of c. It looks only at those on which the verdicts may be others: of a name that the
+// system and the user both have, another one has no tools to search, or it is mentioned. It is
 // not ok if it can't tell which these are.
 func (p *partition) beyond(c *coverage, list []listItem) (more *mentions, ok bool) {
 	if c == nil || len(c.of) != len(p.catalogs) {
@@ -169,9 +170,6 @@ func (p *partition) beyond(c *coverage, list []listItem) (more *mentions, ok boo
 			return mentionsServer(list, p.catalogs[i].list.servers[k].server)
 		})
 	}
-	if len(p.catalogs) > 1 && (p.bothHave(0, among[0], 1) || p.bothHave(1, among[1], 0)) {
-		return nil, false // what is said of one is of both
-	}
 	servers := p.serversToSearch(nil, func(i int, _ *catalog) iter.Seq[int] { return slices.Values(among[i]) })
 	if len(servers) == 0 {
 		return nil, true
@@ -187,15 +185,6 @@ func mentionsServer(list []listItem, name string) bool {
 		}
 	}
 	return false
-}
-
-// bothHave reports whether one of these servers of the i-th catalog has the name of one of the j-th.
-func (p *partition) bothHave(i int, servers []int, j int) bool {
-	return slices.ContainsFunc(servers, func(k int) bool {
-		return slices.ContainsFunc(p.catalogs[j].list.servers, func(s *serverTools) bool {
-			return s != nil && s.server == p.catalogs[i].list.servers[k].server
-		})
-	})
 }
 
 // everyServer yields the indexes of a catalog's servers that have tools.

@@ -214,7 +214,7 @@ func TestParsingEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	defs, problems, _, err := new(source).parseDefinitions(ctx, []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}, names.NewBook(1), 1000)
+	defs, problems, _, err := new(source).parseDefinitions(ctx, []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}, names.NewBook(1), new(rawDefinitions), 1000)
 	assert.Equal(t, context.Canceled, err)
 	assert.Empty(t, defs)
 	assert.Empty(t, problems)

@@ -50,6 +50,20 @@ func TestUnlistedResources(t *testing.T) {
 	assert.Equal(t, "text of mem://nowhere", readBy(t, s, "", "mem://nowhere"))
 }
 
+// A template that is denied by its name can't be gone round by a spelling to which it does not
+// expand.
+func TestUnlistedResourcesOfADeniedTemplate(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "archive", InProcess: newArchive(), UnlistedResources: true}}})
+	denied := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"page"}}})
+	for _, uri := range []string{"mem://pages/7", "mem://pages//7", "mem://pages/x/../7", "mem://%70ages/7", "mem:pages/7", "mem://PAGES/7", "mem://pages/7?x"} {
+		_, err := denied.ReadResource(t.Context(), "archive", uri)
+		assert.ErrorIs(t, err, ErrNotPermitted, uri)
+	}
+	assert.Equal(t, "text of mem://nowhere", readBy(t, denied, "archive", "mem://nowhere"))
+	assert.Equal(t, "text of mem://pages//7", readBy(t, m.NewSession(nil), "archive", "mem://pages//7"))
+}
+
 // A server that lists nothing may have resources all the same: they can be read and
 // subscribed to, and the model has the tool that reads.
 func TestUnlistedResourcesOfAServerWithoutAny(t *testing.T) {

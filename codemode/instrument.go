@@ -39,6 +39,9 @@ func (e *scriptError) Error() string { return fmt.Sprintf("line %d: %s", e.line,
 // parse returns the program of an async function with that body, to be called with the hooks in
 // the order of hookNames. The value of an expression that stands last is returned.
 func parse(script string) (*ast.Program, error) {
+	if brackets(script) > maxBrackets {
+		return nil, &scriptError{1, "it is nested too deep"}
+	}
 	const begin, end = "(async(a,b,c,d,e,f,g)=>{", "\n})"
 	src := begin + script + end
 	program, err := parser.ParseFile(nil, scriptName, src, 0, parser.WithDisableSourceMaps)
@@ -72,6 +75,24 @@ func parse(script string) (*ast.Program, error) {
 		return nil, in.err
 	}
 	return program, nil
+}
+
+// maxBrackets is how deep brackets may be nested: the parser takes some KB of stack for each.
+const maxBrackets = 1000
+
+// brackets returns how deep brackets are nested at most, those in texts among them.
+func brackets(script string) (deepest int) {
+	depth := 0
+	for i := range len(script) {
+		switch script[i] {
+		case '(', '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ')', ']', '}':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // enclosing returns the function around a script and its body, or nil if there is more than that.
@@ -119,10 +140,7 @@ const (
 // maxNested is how deep a script may be nested, which is how deep its walk is.
 const maxNested = 3000
 
-var (
-	expressionType = reflect.TypeFor[ast.Expression]()
-	statementType  = reflect.TypeFor[ast.Statement]()
-)
+var expressionType = reflect.TypeFor[ast.Expression]()
 
 // walk walks the nodes below v. Nodes are pointers, or structs in others.
 func (in *instrumenter) walk(v reflect.Value) {

@@ -111,6 +111,7 @@ func why(err error) error {
 const maxError = 300
 
 func cut(s string) string {
+	s = s[:min(len(s), 4*maxError)] // it may repeat megabytes
 	if s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " "); len(s) > maxError {
 		s = strings.ToValidUTF8(s[:maxError], "") + "…"
 	}

@@ -161,6 +161,33 @@ func TestHostile(t *testing.T) {
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
 }
 
+// A limit that is reached can't be caught, and how much an operator compares is bounded.
+func TestLimitsAreToldWhateverCatches(t *testing.T) {
+	for expression, want := range map[string]string{
+		"try (reduce range(60) as $i (.; [., .])) catch empty": errMade.Error(),
+		"try (reduce range(60) as $i (.; [., .])) catch 1":     errMade.Error(),
+		"[range(1001)] - [range(1000)]":                        "the arrays are too long to be subtracted",
+	} {
+		_, err := Selector{}.Select(t.Context(), expression, issues)
+		assert.ErrorContains(t, err, want, expression)
+	}
+	selected, err := Selector{}.Select(t.Context(), "[range(1000)] - [range(1000)]", issues)
+	assert.NoError(t, err)
+	assert.Equal(t, "[]", selected)
+}
+
+// An error that repeats a long text takes no more than its first bytes, however many words it has.
+func TestErrorOfManyWords(t *testing.T) {
+	text := `"` + strings.Repeat("a ", 1_900_000) + `"`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Selector{}.Select(t.Context(), "error", text)
+	runtime.ReadMemStats(&after)
+	assert.ErrorContains(t, err, "error: a a a a")
+	assert.Less(t, len(err.Error()), maxError+10)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(40<<20)) // of which the text takes some; its words would take as much again
+}
+
 // What expressions select from is decoded within limits too.
 func TestHostileInput(t *testing.T) {
 	for _, text := range []string{

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"regexp"
@@ -31,7 +32,9 @@ func measure(sizes []string, only *regexp.Regexp, dir string) map[string]float64
 	rows := make(map[string]float64)
 	row := func(name string, value func() float64) {
 		if only.MatchString(name) {
-			rows[name] = value()
+			if v := value(); !math.IsNaN(v) { // of another commit, some are not measured
+				rows[name] = v
+			}
 		}
 	}
 	for _, size := range sizes {
@@ -144,6 +147,8 @@ func measureStates(m *mcphybrid.Manager, s *mcphybrid.Session, how string, row f
 	s.Tools()
 	state := s.Save()
 	row("state with 5 active"+how+", bytes", func() float64 { return float64(len(state)) })
+	row("state with 5 active"+how+", stored by an engine, bytes", func() float64 { return stored(state, false) })
+	row("state with 5 active"+how+", stored by an engine, compressed", func() float64 { return stored(state, true) })
 	row("save"+how+", µs", func() float64 { return each(func(int) { s.Save() }) })
 	row("restore"+how+", µs", func() float64 {
 		return each(func(int) {

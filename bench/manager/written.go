@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http/httptest"
@@ -12,6 +14,7 @@ import (
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/openings"
 )
 
 // written has 20 servers of 50 tools change one tool of each, every second. It returns how
@@ -105,3 +108,28 @@ func (c *counter) Put(name string, data []byte) error {
 	c.written += len(data)
 	return nil
 }
+
+// stored returns how many bytes an engine has of a state beside its opening.
+func stored(state []byte, compressed bool) float64 {
+	short, err := openings.New(make(keeper)).Shorten(context.Background(), state)
+	must(err)
+	if !compressed {
+		return float64(len(short))
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err = w.Write(short)
+	must(err)
+	must(w.Close())
+	return float64(b.Len())
+}
+
+// A keeper has openings in memory.
+type keeper map[string][]byte
+
+func (k keeper) PutOpening(_ context.Context, key string, opening []byte) error {
+	k[key] = opening
+	return nil
+}
+
+func (k keeper) GetOpening(_ context.Context, key string) ([]byte, error) { return k[key], nil }

@@ -67,6 +67,21 @@ func Forms(uri string) ([]string, error) {
 	return forms, nil
 }
 
+// maxUnescapes is how often anybody may undo the escapes of a path.
+const maxUnescapes = 3
+
+// plainest returns the one of [Forms] of a URI without a ? or # that all of its spellings
+// have among theirs. The URI has passed [checkPath].
+func plainest(uri string) string {
+	for range maxUnescapes {
+		uri = unescape(uri)
+	}
+	for _, step := range []func(string) string{withoutEmpty, asPath(withoutEmpty), plainHost} {
+		uri = step(foldHost(uri))
+	}
+	return foldHost(uri)
+}
+
 func foldHost(uri string) string {
 	n := rules.Caseless(uri)
 	return strings.ToLower(uri[:n]) + uri[n:]

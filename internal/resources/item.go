@@ -58,6 +58,7 @@ type Item struct {
 	Raw         json.RawMessage      // the element of the list
 
 	template *template // of a Template
+	folded   *template // the same with its scheme and host in lower case
 	forms    []string  // of the URI of a Resource or a Skill, others than itself
 }
 
@@ -115,6 +116,9 @@ func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
 			return nil, fmt.Errorf("the uriTemplate %q: %w", quoted, err)
 		}
 		it.template = t
+		if it.folded, err = parseTemplate(foldHost(it.ID)); err != nil {
+			return nil, fmt.Errorf("the uriTemplate %q: %w", quoted, err)
+		}
 	}
 	if kind == Prompt && !text.IsNull(arguments) && json.Unmarshal(arguments, &it.Arguments) != nil {
 		return nil, fmt.Errorf("the arguments of %q are malformed", quoted)

@@ -32,8 +32,14 @@ type Shelf struct {
 	skilled []string // servers that have skills, listed or not
 	entries []*Entry
 	byID    map[ID]*Entry
-	files   func() map[string][]*Entry // skills by the URIs of their files; nil is none
-	index   func() *search.Index       // its documents are the entries
+	files   func() skillFiles    // nil is none
+	index   func() *search.Index // its documents are the entries
+}
+
+// skillFiles has skills by the URIs of their files.
+type skillFiles struct {
+	listed  map[string][]*Entry // by these as they are listed
+	spelled map[string][]*Entry // by [plainest] of these
 }
 
 // All returns the entries. They are shared.
@@ -79,12 +85,14 @@ func NewShelf(prev *Shelf, entries []*Entry, skilled []string, index func([]*sea
 			s.skills = append(s.skills, e)
 		}
 	}
-	s.files = sync.OnceValue(func() map[string][]*Entry {
-		files := make(map[string][]*Entry)
+	s.files = sync.OnceValue(func() skillFiles {
+		files := skillFiles{make(map[string][]*Entry), make(map[string][]*Entry)}
 		for _, e := range entries {
 			if e.Kind == Skill {
 				for _, f := range e.Manifest.Files {
-					files[f.URI] = append(files[f.URI], e)
+					plain := plainest(f.URI)
+					files.listed[f.URI] = append(files.listed[f.URI], e)
+					files.spelled[plain] = append(files.spelled[plain], e)
 				}
 			}
 		}
@@ -114,7 +122,16 @@ func (s *Shelf) skillsWith(uri string) []*Entry {
 	if s == nil || s.files == nil {
 		return nil
 	}
-	return s.files()[uri]
+	return s.files().listed[uri]
+}
+
+// skillsSpelled is skillsWith for any of the [Forms] of a URI, which may spell the file in
+// another way than the list.
+func (s *Shelf) skillsSpelled(form string) []*Entry {
+	if s == nil || s.files == nil {
+		return nil
+	}
+	return s.files().spelled[form]
 }
 
 // Search returns at most n of the entries that keep accepts and that best match query,

@@ -320,7 +320,7 @@ func (v *View) holders(ctx context.Context, kind Kind, server, id string, links 
 		}
 	}
 	if have == nil && kind == Resource {
-		have = v.unlisted(server, uri)
+		have = v.unlisted(ctx, server, uri)
 	}
 	for _, h := range have {
 		if h.refused == nil && kind == Resource {
@@ -332,15 +332,55 @@ func (v *View) holders(ctx context.Context, kind Kind, server, id string, links 
 
 // unlisted returns who may have a resource that is nowhere. Of two servers of one name, only
 // the first is asked, and nobody learns of one that it may not ask.
-func (v *View) unlisted(server string, uri *asked) (have []*holder) {
+func (v *View) unlisted(ctx context.Context, server string, uri *asked) (have []*holder) {
 	for _, p := range v.Unlisted {
 		names, there := v.Server(p)
 		first := !slices.ContainsFunc(have, func(h *holder) bool { return h.Server == p.Server })
 		if there && first && (server == "" || p.Server == server) && v.barURI(p.Of, names, uri) == nil {
-			have = append(have, &holder{Place: p})
+			have = append(have, &holder{Place: p, refused: v.barExpanded(ctx, p, uri)})
 		}
 	}
 	return have
+}
+
+// barExpanded returns why the session may not have a resource that is nowhere, or nil: uri is
+// another spelling of one to which only templates can expand that the session may not use.
+func (v *View) barExpanded(ctx context.Context, p Place, uri *asked) error {
+	type judged struct {
+		*template
+		refused error
+	}
+	var templates []judged
+	bars := false
+	for _, s := range v.Shelves {
+		for _, e := range s.All() {
+			if s.Of == p.Of && e.Kind == Template && e.Names.Server == p.Server {
+				refused := v.refusal(e, Resource, uri.uri)
+				templates, bars = append(templates, judged{e.folded, refused}), bars || refused != nil
+			}
+		}
+	}
+	if !bars {
+		return nil
+	}
+	forms, _ := uri.forms() // barURI has seen the error
+	for _, form := range forms {
+		var why error
+		for _, t := range templates {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if t.matches(form) {
+				if why = t.refused; why == nil {
+					break
+				}
+			}
+		}
+		if why != nil {
+			return why
+		}
+	}
+	return nil
 }
 
 // barSkills returns why the session may not read a file of skills that are all held back,
@@ -366,7 +406,11 @@ func (v *View) barSkills(h *holder, uri *asked) error {
 
 // barFile is barSkills for one shelf and one form of a URI.
 func (v *View) barFile(h *holder, s Owned, form, uri string) (why error) {
-	for _, e := range s.skillsWith(form) {
+	skills := s.skillsSpelled(form)
+	if h.listed {
+		skills = s.skillsWith(form)
+	}
+	for _, e := range skills {
 		switch {
 		case e.Names.Server != h.Server || h.listed && e.Barred != nil:
 			continue

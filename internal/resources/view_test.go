@@ -84,6 +84,56 @@ func TestFileOfASkillThatIsHeldBack(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// The list of a skill may spell a file as it likes: in capitals, or with escapes.
+func TestSpellingsOfAFileThatIsHeldBack(t *testing.T) {
+	t.Parallel()
+	raw := strings.ReplaceAll(strings.ReplaceAll(skillText("b", 1, 1), "skill://b/", "skill://Docs/b/"), "f0.md", "f%200.md")
+	held := entry(t, "s", Skill, raw)
+	held.Quarantined = errors.New("held back")
+	v := everything(shelf(held))
+	v.Unlisted = []Place{{nil, "s"}}
+	for _, uri := range []string{
+		"skill://Docs/b/f%200.md", "skill://docs/b/f%200.md", "skill://Docs/b/f 0.md", "skill://Docs/b/f%25200.md", "skill://Docs//b/x/../f%200.md",
+		"skill:Docs/b/f 0.md", "skill://Docs/b/f%200.md?x", "skill://Docs/b/./SKILL.md", "skill://docs/b/SKILL.md",
+	} {
+		_, err := v.Locate(t.Context(), Resource, "", uri, nil)
+		assert.ErrorContains(t, err, "held back", uri)
+	}
+	_, err := v.Locate(t.Context(), Resource, "", "skill://Docs/b/other.md", nil)
+	assert.NoError(t, err)
+}
+
+// What templates can expand to that are all held back is not read under another spelling. One
+// that is not held back decides.
+func TestUnlistedSpellingsOfATemplate(t *testing.T) {
+	t.Parallel()
+	held, other := entry(t, "s", Template, `{"uriTemplate":"DB://Orders/{id}","name":"t"}`), entry(t, "s", Template, `{"uriTemplate":"db://orders/{+any}","name":"u"}`)
+	held.Quarantined = errors.New("held back")
+	for _, uri := range []string{"DB://Orders/1", "db://orders/1", "DB://Orders//1", "db:orders/%31", "db://orders/1#x"} {
+		v := everything(shelf(held))
+		v.Unlisted = []Place{{nil, "s"}}
+		_, err := v.Locate(t.Context(), Resource, "", uri, nil)
+		assert.ErrorContains(t, err, "held back", uri)
+		_, err = v.Locate(t.Context(), Resource, "", "db://customers/1", nil)
+		assert.NoError(t, err)
+		v.Shelves = []Owned{shelf(held, other)}
+		_, err = v.Locate(t.Context(), Resource, "", "DB://orders//1", nil)
+		assert.NoError(t, err)
+	}
+
+	// Those of another server, or of another owner's server of that name, don't count.
+	elsewhere := entry(t, "other", Template, string(held.Raw))
+	elsewhere.Quarantined = held.Quarantined
+	foreign := shelf(held)
+	foreign.Of = "another"
+	for _, shelves := range [][]Owned{{shelf(elsewhere)}, {shelf(), foreign}} {
+		v := everything(shelves...)
+		v.Unlisted = []Place{{nil, "s"}}
+		_, err := v.Locate(t.Context(), Resource, "s", "DB://Orders//1", nil)
+		assert.NoError(t, err)
+	}
+}
+
 // What is barred by one spelling of a listed resource is barred by all. Templates and prompts
 // that are called like it don't count.
 func TestSpellingsOfWhatIsListed(t *testing.T) {

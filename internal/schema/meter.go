@@ -2,6 +2,8 @@ package schema
 
 import (
 	"encoding/json"
+	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -22,8 +24,9 @@ const (
 
 // A gauge checks whether a decoded JSON value is small enough for the library.
 type gauge struct {
-	left int // values; a deep value counts more, because the library builds its pointer
-	kept int // bytes that the values take when they are compiled, more or less
+	left  int   // values; a deep value counts more, because the library builds its pointer
+	kept  int   // bytes that the values take when they are compiled, more or less
+	heavy int64 // what its numbers weigh, as [weightOf] has it
 }
 
 // fits reports whether v and its numbers are small enough. The library expands a
@@ -37,11 +40,9 @@ func (g *gauge) fits(v any, depth, path int) bool {
 	case bool:
 		g.object(path)
 	case json.Number:
-		if i := strings.IndexAny(string(v), "eE"); i >= 0 {
-			exponent, err := strconv.Atoi(string(v[i+1:]))
-			return err == nil && i <= maxNumber && max(exponent, -exponent) <= maxNumber
-		}
-		return len(v) <= maxNumber
+		digits, exponent := sizeOfNumber(v)
+		g.heavy += weightOf(v)
+		return max(digits, exponent) <= maxNumber
 	case []any:
 		for _, item := range v {
 			if !g.fits(item, depth+1, path+8) {
@@ -74,11 +75,52 @@ func (g *gauge) object(path int) {
 	g.kept += 800 + path
 }
 
+// sizeOfNumber returns how many digits a number has, more or less, and the amount of its exponent.
+func sizeOfNumber(n json.Number) (digits, exponent int) {
+	i := strings.IndexAny(string(n), "eE")
+	if i < 0 {
+		return len(n), 0
+	}
+	exponent, err := strconv.Atoi(string(n[i+1:]))
+	if err != nil || exponent == math.MinInt {
+		return i, math.MaxInt
+	}
+	return i, max(exponent, -exponent)
+}
+
+// weightOf returns how many steps it takes to make a number of its digits, beyond those of one
+// with a few. The library compares numbers as fractions of integers, and each time anew.
+func weightOf(n json.Number) int64 {
+	digits, exponent := sizeOfNumber(n)
+	return weight(min(digits, maxNumber) + min(exponent, maxNumber))
+}
+
+// weight returns the steps for so many digits.
+func weight(digits int) int64 { return int64(digits) * int64(digits) / 2500 }
+
+// weightIn returns what the numbers in a value weigh.
+func weightIn(v any) (sum int64) {
+	switch v := v.(type) {
+	case json.Number:
+		sum = weightOf(v)
+	case []any:
+		for _, item := range v {
+			sum += weightIn(item)
+		}
+	case map[string]any:
+		for _, value := range v {
+			sum += weightIn(value)
+		}
+	}
+	return sum
+}
+
 // A meter bounds the number of steps that the library takes to validate, without
 // taking them. Some schemas make it exponential. A step takes about 100 ns.
 type meter struct {
 	left         int64
-	schema, args int // bytes
+	schema, args int   // bytes
+	heavy        int64 // what the numbers of the schema weigh
 }
 
 // visit counts the steps to validate v against s, which is depth levels deep.
@@ -86,32 +128,34 @@ func (m *meter) visit(s *jsonschema.Schema, v any, depth int) {
 	if s == nil || m.left < 0 {
 		return
 	}
-	m.left -= int64(1 + depth/4 + len(s.Required))
+	m.left -= int64(1 + depth/4)
 	if s.RecursiveRef != nil || s.DynamicRef != nil {
 		m.left = -1 // its target is not known here
 	}
-	scalar := 1
+	scalar := int64(1)
 	switch v := v.(type) {
 	case json.Number:
-		scalar = 10
-		m.left -= 10
+		scalar = 10 + weightOf(v)
+		m.left -= scalar
+		m.bound(s, scalar)
 	case string:
 		if s.MinLength != nil || s.MaxLength != nil {
 			m.left -= int64(len(v) / 16)
 		}
 		m.match(s.Pattern, v)
 	case []any:
-		scalar = 1 + m.schema/16
+		scalar = m.compared(s, v)
 		m.visitItems(s, v, depth+1)
 	case map[string]any:
-		scalar = 1 + m.schema/16
+		scalar = m.compared(s, v)
+		m.left -= 2 * int64(len(s.Required)) // each that is missing is told
 		m.visitMembers(s, v, depth+1)
 	}
 	if s.Const != nil {
-		m.left -= int64(scalar)
+		m.left -= scalar + m.heavy
 	}
 	if s.Enum != nil {
-		m.left -= int64(scalar) * int64(len(s.Enum.Values))
+		m.left -= scalar*int64(len(s.Enum.Values)) + m.heavy
 	}
 	for _, list := range [...][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
 		for _, t := range list {
@@ -120,6 +164,23 @@ func (m *meter) visit(s *jsonschema.Schema, v any, depth int) {
 	}
 	for _, t := range [...]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else} {
 		m.visit(t, v, depth+1)
+	}
+}
+
+// compared returns the steps to compare an array or an object with one of the schema.
+func (m *meter) compared(s *jsonschema.Schema, v any) int64 {
+	if s.Const == nil && s.Enum == nil {
+		return 0
+	}
+	return int64(1+m.schema/16) + weightIn(v)
+}
+
+// bound counts the steps to compare a number, which takes so many itself, with its bounds.
+func (m *meter) bound(s *jsonschema.Schema, number int64) {
+	for _, bound := range [...]*big.Rat{s.Minimum, s.Maximum, s.ExclusiveMinimum, s.ExclusiveMaximum, s.MultipleOf} {
+		if bound != nil {
+			m.left -= number/2 + weight((bound.Num().BitLen()+bound.Denom().BitLen())/3)
+		}
 	}
 }
 

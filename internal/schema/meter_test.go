@@ -20,7 +20,8 @@ func TestStepsOfAValidation(t *testing.T) {
 	}{
 		{`{}`, `{}`, 1},
 		{`{}`, `{"a":1,"b":2}`, 3},
-		{`{"required":["a","b","c"]}`, `{}`, 4},
+		{`{"required":["a","b","c"]}`, `{}`, 7},
+		{`{"properties":{"a":{"required":["a","b","c"]}}}`, `{"a":true}`, 3},
 		{`{"properties":{"a":{}}}`, `{"a":true}`, 3},
 		{`{"properties":{"a":{}}}`, `{"a":5}`, 13},
 		{`{"properties":{"a":{},"b":{}}}`, `{"a":true,"b":true}`, 5},
@@ -31,6 +32,16 @@ func TestStepsOfAValidation(t *testing.T) {
 
 		{`{"properties":{"a":{"const":1}}}`, `{"a":true}`, 4},
 		{`{"properties":{"a":{"const":1}}}`, `{"a":1}`, 23},
+		{`{"properties":{"a":{"minimum":1}}}`, `{"a":5}`, 13 + 5},
+		{`{"properties":{"a":{"minimum":1,"maximum":2,"exclusiveMinimum":3,"exclusiveMaximum":4,"multipleOf":5}}}`, `{"a":5}`, 13 + 5*5},
+		{`{"properties":{"a":{}}}`, `{"a":9e399}`, 13 + 64}, // 400 digits
+		{`{"properties":{"a":{}}}`, `{"a":9E-399}`, 13 + 64},
+		{`{"properties":{"a":{}}}`, `{"a":` + strings.Repeat("9", 400) + `}`, 13 + 64},
+		{`{"properties":{"a":{}}}`, `{"a":` + strings.Repeat("9", 400) + `e-400}`, 13 + 256},
+		{`{"properties":{"a":{"multipleOf":1e-399}}}`, `{"a":9e399}`, 13 + 64 + 37 + 78}, // a numerator of 1 bit, a denominator of 1326
+		{`{"properties":{"a":{"const":9e399}}}`, `{"a":1}`, 23 + 64},
+		{`{"properties":{"a":{"enum":[1,9e399,9e399]}}}`, `{"a":9e399}`, 13 + 64 + 3*74 + 2*64},
+		{`{"properties":{"a":{"const":[9e399]}}}`, `{"a":[9e399,9e399,{"b":9e399}]}`, 3 + 3 + 1 + 10 + 3*64 + 64},
 		{`{"properties":{"a":{"enum":[1,2,3]}}}`, `{"a":true}`, 6},
 		{`{"properties":{"a":{"enum":[1,2,3]}}}`, `{"a":1}`, 43},
 		{`{"properties":{"a":{"enum":[1,2,3]}}}`, `{"a":[]}`, 3 + 3*(1+10)},
@@ -69,10 +80,40 @@ func TestStepsOfAValidation(t *testing.T) {
 		require.NoError(t, err, test.schema)
 		doc, err := decodeJSON(json.RawMessage(test.args))
 		require.NoError(t, err)
-		m := meter{left: 1000, schema: 160, args: 640}
+		m := meter{left: 1000, schema: 160, args: 640, heavy: schema.heavy}
 		m.visit(schema.Schema, doc, 0)
 		assert.EqualValues(t, 1000-test.want, m.left, "%s %s", test.schema, test.args)
 	}
+}
+
+// Numbers of many digits take as long as they say: so fewer of them are compared.
+func TestNumbersOfManyDigits(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{
+		`{"properties":{"a":{"items":{"multipleOf":1.3e-399}}}}`,
+		`{"properties":{"a":{"items":{"maximum":1e-399}}}}`,
+		`{"properties":{"a":{"items":{"type":"string"}}}}`,
+		`{"properties":{"a":{"items":{"const":1}}}}`,
+		`{"properties":{"a":{"items":{"enum":[1,2,9e-399]}}}}`,
+		`{"properties":{"a":{"items":{"enum":[[9e-399,1]]}}}}`,
+	} {
+		v := NewValidator(json.RawMessage(schema))
+		_, more := v.Validate(json.RawMessage(`{"a":[` + strings.Repeat("9.7e-399,", 100) + `[9e-399,2]]}`))
+		assert.NotZero(t, more, schema)
+		violations, more := v.Validate(json.RawMessage(`{"a":[` + strings.Repeat("9.7e-399,", 8000) + `[9e-399,2]]}`))
+		assert.Zero(t, len(violations)+more, schema)
+	}
+}
+
+// So do those of the schema.
+func TestConstantsOfManyDigits(t *testing.T) {
+	t.Parallel()
+	v := NewValidator(json.RawMessage(`{"properties":{"a":{"items":{"enum":[1` + strings.Repeat(",9e-399", 99) + `]}}}}`))
+	violations, more := v.Validate(json.RawMessage(`{"a":[2,3,4]}`))
+	assert.Len(t, violations, 3)
+	assert.Zero(t, more)
+	violations, _ = v.Validate(json.RawMessage(`{"a":[2` + strings.Repeat(",3", 30) + `]}`))
+	assert.Empty(t, violations)
 }
 
 // A reference whose target depends on the path to it can't be followed, so such a schema takes
@@ -134,8 +175,21 @@ func TestSizeOfASchema(t *testing.T) {
 	for number, want := range map[string]bool{
 		nines: true, nines + "9": false,
 		nines + "e1": true, nines + "9e1": false,
+		"1e-9223372036854775808": false, "1e9223372036854775808": false,
 		"1e400": true, "1e401": false, "1e-400": true, "1E-401": false, "1e99999999999999999999": false,
 	} {
 		assert.Equal(t, want, fits(10, number), number)
 	}
+}
+
+// What has far too many values is not decoded to find out.
+func TestLargeSchemasAreNotDecoded(t *testing.T) {
+	large := json.RawMessage(`{"examples":[` + strings.Repeat(`{"":{}},`, 30_000) + `0]}`)
+	assert.Less(t, testing.AllocsPerRun(1, func() {
+		_, err := compileSchema(large)
+		assert.ErrorContains(t, err, "the schema is too large")
+	}), 100.0)
+	most := json.RawMessage(`{"x":{` + strings.TrimSuffix(strings.Repeat(`"":[],`, 4000), ",") + `}}`)
+	_, err := compileSchema(most)
+	assert.NoError(t, err)
 }

@@ -35,6 +35,7 @@ type compiledSchema struct {
 	*jsonschema.Schema
 	plain *plainSchema // or nil
 	size  int          // bytes that it takes beside the text, more or less
+	heavy int64        // what its numbers weigh
 }
 
 // compiling is held while a schema is compiled. So schemas that are compiled at once
@@ -92,7 +93,7 @@ func (v *Validator) Validate(args json.RawMessage) (violations []Violation, more
 	if err != nil || !(&gauge{left: math.MaxInt}).fits(doc, 0, 0) {
 		return nil, 0
 	}
-	m := meter{left: maxSteps, schema: v.size, args: len(args)}
+	m := meter{left: maxSteps, schema: v.size, args: len(args), heavy: schema.heavy}
 	m.visit(schema.Schema, doc, 0)
 	var failed *jsonschema.ValidationError
 	if m.left < 0 || !errors.As(schema.Validate(doc), &failed) {
@@ -121,13 +122,19 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 	}()
 	compiling.Lock()
 	defer compiling.Unlock()
+	tooLarge := func() error {
+		return fmt.Errorf("the schema is too large, too deep, or has a number that is too large: it may have %d values, of which an object or a boolean counts %d, an $id its bytes and a deep one more, %d levels, and numbers of %d digits", maxSchemaValues, perObject, maxJSONNesting, maxNumber)
+	}
+	if text.CountValues(raw) > 3*maxSchemaValues { // a member that is an array counts that often; to decode more takes megabytes
+		return nil, tooLarge()
+	}
 	doc, err := decodeJSON(raw)
 	if err != nil {
 		return nil, err
 	}
 	values := gauge{left: maxSchemaValues}
 	if !values.fits(doc, 0, 0) {
-		return nil, fmt.Errorf("the schema is too large, too deep, or has a number that is too large: it may have %d values, of which an object or a boolean counts %d, an $id its bytes and a deep one more, %d levels, and numbers of %d digits", maxSchemaValues, perObject, maxJSONNesting, maxNumber)
+		return nil, tooLarge()
 	}
 	each := maxSchemaValues - values.left
 	expressions := newPatterns()
@@ -152,7 +159,7 @@ func compileSchema(raw json.RawMessage) (schema *compiledSchema, err error) {
 			compiled, problem = c.Compile(location)
 		}
 		if problem == nil {
-			return &compiledSchema{compiled, newPlainSchema(doc), values.kept + expressions.kept()}, nil
+			return &compiledSchema{compiled, newPlainSchema(doc), values.kept + expressions.kept(), values.heavy}, nil
 		}
 		if expressions.fault != nil {
 			return nil, expressions.fault

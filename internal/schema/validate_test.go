@@ -207,7 +207,7 @@ func TestValidateUncompilable(t *testing.T) {
 		{`{"maximum":1e99999999999999999999}`, "too large"},
 		{`{"const":[1` + strings.Repeat("0", 400) + `]}`, "too large"},
 		{deep(256), "too deep"},
-		{deep(20_000), "depth"},
+		{deep(20_000), "too deep"},
 		{`{"enum":[1` + strings.Repeat(",1", 1<<13) + `]}`, "too large"},
 		{`{"properties":{"` + strings.Repeat("k", 200_000) + `":{"enum":[` + strings.Repeat("1,", 1000) + `2]}}}`, "too large"},
 		{`[]`, ""}, {`"s"`, ""}, {`null`, ""}, {`5`, ""}, {``, "EOF"}, {`{`, "EOF"},

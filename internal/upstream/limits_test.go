@@ -100,6 +100,9 @@ func TestListingIsBounded(t *testing.T) {
 	}{
 		{"few", []string{`{"tools":[{"name":"a"}],"nextCursor":"1"}`, `{"tools":[{"name":"b"}]}`}, ""},
 		{"tools", []string{`{"tools":[{},{}]}`, `{"tools":[{},{}]}`}, "it lists more tools than the limit of 3"},
+		{"two lists of one page", []string{`{"tools":[{},{}],"tools":[1,[{},"]"]]}`}, "it lists more tools than the limit of 3"},
+		{"members", []string{`{"tools":[]` + strings.Repeat(`,"x":[]`, 1000) + `}`}, "tools/list result: it has more members than the limit of 1000"},
+		{"no object", []string{`[{"tools":[1,2,3,4]}]`}, "is a JSON array, want an object"},
 		{"pages", slices.Repeat([]string{`{"tools":[],"nextCursor":"1"}`}, 4), "it lists its tools on more pages than the limit of 3"},
 		{"cursor", []string{`{"tools":[],"nextCursor":"` + strings.Repeat("x", maxCursor) + `"}`}, "the cursor of a page has more bytes"},
 		{"bytes", []string{`{"tools":[` + tool + `,` + tool + `,` + tool + `]}`}, "its tools have more bytes than the limit of 200"},
@@ -116,6 +119,16 @@ func TestListingIsBounded(t *testing.T) {
 			continue
 		}
 		assert.ErrorContains(t, err, test.want, test.name)
+	}
+}
+
+// A list is not decoded if it has far too many elements or members.
+func TestPageIsNotDecoded(t *testing.T) {
+	for _, page := range []string{`{"tools":[0` + strings.Repeat(",0", 1<<20) + `]}`, `{"tools":[]` + strings.Repeat(`,"x":0`, 1<<20) + `}`} {
+		assert.Less(t, testing.AllocsPerRun(1, func() {
+			_, err := (&listing{limits: Limits{MaxTools: 10_000, MaxPages: 9}}).takePage(json.RawMessage(page))
+			assert.ErrorContains(t, err, "than the limit of")
+		}), 100.0)
 	}
 }
 

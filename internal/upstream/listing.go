@@ -138,6 +138,9 @@ type Element struct {
 
 type listingKey struct{}
 
+// maxMembers is how many members a page may have.
+const maxMembers = 1000
+
 // maxCursor is the greatest length of a page's cursor, in bytes. mcp-go keeps
 // all cursors of a listing.
 const maxCursor = 4 << 10
@@ -164,6 +167,13 @@ func (l *listing) takePage(result json.RawMessage) (json.RawMessage, error) {
 	default:
 		what = "tools, resources and prompts"
 	}
+	members, number := sizeOfPage(result, member)
+	if l.number += number; l.number > l.limits.MaxTools {
+		return nil, fmt.Errorf("it lists more %s than the limit of %d", what, l.limits.MaxTools)
+	}
+	if members > maxMembers {
+		return nil, fmt.Errorf("%s result: it has more members than the limit of %d", method, maxMembers)
+	}
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(result, &page); err != nil {
 		return nil, fmt.Errorf("%s result: %w", method, text.JSONError(result, err))
@@ -171,9 +181,6 @@ func (l *listing) takePage(result json.RawMessage) (json.RawMessage, error) {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(page[member], &elements); err != nil {
 		return nil, fmt.Errorf("%s result: %q is not a list", method, member)
-	}
-	if l.number += len(elements); l.number > l.limits.MaxTools {
-		return nil, fmt.Errorf("it lists more %s than the limit of %d", what, l.limits.MaxTools)
 	}
 	if l.pages++; l.pages > l.limits.MaxPages { // pages may be empty
 		return nil, fmt.Errorf("it lists its %s on more pages than the limit of %d", what, l.limits.MaxPages)
@@ -201,6 +208,27 @@ func (l *listing) takePage(result json.RawMessage) (json.RawMessage, error) {
 	}
 	page["tools"] = json.RawMessage("[]")
 	return json.Marshal(page)
+}
+
+// sizeOfPage returns how many members a page has, which is valid JSON, and how many elements
+// its lists of a name have together. It decodes nothing: a short element that is decoded takes
+// thirty times its bytes.
+func sizeOfPage(page json.RawMessage, list string) (members, elements int) {
+	s := text.Scan(page)
+	if !s.Open('{') {
+		return 0, 0
+	}
+	for ; s.More(); members++ {
+		name, _ := s.Text()
+		if string(name) != list || s.Next() != '[' {
+			s.Skip()
+			continue
+		}
+		for s.Open('['); s.More(); elements++ {
+			s.Skip()
+		}
+	}
+	return members, elements
 }
 
 // takeHints reads how a page may be cached (SEP-2549, since protocol 2026-07-28).

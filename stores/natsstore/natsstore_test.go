@@ -2,6 +2,7 @@ package natsstore
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -27,14 +28,14 @@ type engine struct {
 	server *server.Server
 }
 
-func newEngine(t *testing.T) *engine {
+func newEngine(t testing.TB) *engine {
 	e := &engine{folder: t.TempDir(), port: server.RANDOM_PORT}
 	e.start(t)
 	t.Cleanup(e.stop)
 	return e
 }
 
-func (e *engine) start(t *testing.T) {
+func (e *engine) start(t testing.TB) {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: e.port, NoLog: true, NoSigs: true, JetStream: true, StoreDir: e.folder})
 	require.NoError(t, err)
 	s.Start()
@@ -50,7 +51,7 @@ func (e *engine) stop() {
 }
 
 // connect returns a connection of its own, as each process has one.
-func (e *engine) connect(t *testing.T, opts ...nats.Option) *nats.Conn {
+func (e *engine) connect(t testing.TB, opts ...nats.Option) *nats.Conn {
 	opts = append(opts, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.Timeout(time.Minute))
 	nc, err := nats.Connect(e.server.ClientURL(), opts...)
 	require.NoError(t, err)
@@ -60,7 +61,7 @@ func (e *engine) connect(t *testing.T, opts ...nats.Option) *nats.Conn {
 
 // open opens a store. Unless opts say otherwise, it has long for a document: on a machine
 // with much else to do, one takes seconds.
-func (e *engine) open(t *testing.T, opts Options) *Store {
+func (e *engine) open(t testing.TB, opts Options) *Store {
 	opts.Timeout = cmp.Or(opts.Timeout, time.Minute)
 	s, err := Open(t.Context(), e.connect(t), &opts)
 	require.NoError(t, err)
@@ -160,4 +161,30 @@ func TestLeases(t *testing.T) {
 			return s.Leases(), l.cut
 		},
 	})
+}
+
+// The Get and the Put of a turn, over a server in this process that writes to the disk: of a state with an opening of 64 KB, of
+// which 3 KB are its own.
+func BenchmarkSessions(b *testing.B) {
+	e := newEngine(b)
+	sessions := e.open(b, Options{}).Sessions()
+	began := `{"tools":[` + strings.Repeat(`"x",`, 16_000) + `"x"]}`
+	own := make([]byte, 1500)
+	for _, way := range []string{"Get", "Put"} {
+		b.Run(way, func(b *testing.B) {
+			revision := uint64(0)
+			for turn := 0; b.Loop(); turn++ {
+				_, _ = rand.Read(own)
+				state := fmt.Appendf(nil, `{"version":5,"turn":%d,"own":"%x","opening":%q,"began":%s}`, turn, own, store.KeyOf([]byte(began)), began)
+				var err error
+				if way == "Put" || turn == 0 {
+					revision, err = sessions.Put(b.Context(), way+b.Name(), state, revision)
+				} else {
+					_, revision, err = sessions.Get(b.Context(), way+b.Name())
+				}
+				require.NoError(b, err)
+			}
+			require.NoError(b, sessions.Delete(b.Context(), way+b.Name(), 0))
+		})
+	}
 }
