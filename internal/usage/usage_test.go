@@ -134,12 +134,11 @@ func TestClockThatWasAhead(t *testing.T) {
 	})
 }
 
-// Processes that share a store add their uses, each once.
 // What was noted before our own clock was set back has no time after it either.
 func TestOwnClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	store := new(mcptest.Store)
-	r := New(store, nil, time.Hour)
+	r := New(store, nil, time.Hour, 100)
 	require.NoError(t, r.Load())
 	now := time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
 	r.Note("x", now.Add(24*time.Hour))
@@ -149,6 +148,7 @@ func TestOwnClockIsSetBack(t *testing.T) {
 	assert.Equal(t, use{1, now}, uses["x"])
 }
 
+// Processes that share a store add their uses, each once.
 func TestSharedRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
