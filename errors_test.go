@@ -48,7 +48,7 @@ func TestArgumentsErrorReads(t *testing.T) {
 func TestErrorsNameTheLibrary(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{
-		Cache: &mcptest.Store{}, TrustStore: &mcptest.Store{}, Usage: &UsageOptions{Store: &mcptest.Store{}},
+		Cache: &mcptest.Store{}, TrustStore: &mcptest.Store{}, Usage: &UsageOptions{Store: &mcptest.Store{}}, Learn: &LearnOptions{Store: &mcptest.Store{}},
 		Enricher: table{}, Servers: []ServerConfig{inProcess("a", 1)},
 	})
 	u, err := m.NewUser("u", nil)

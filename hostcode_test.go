@@ -110,6 +110,7 @@ func TestCloseOfStoresThatHang(t *testing.T) {
 			"cache": func(o *Options, s store.Document) { o.Cache = s },
 			"trust": func(o *Options, s store.Document) { o.TrustStore = s },
 			"usage": func(o *Options, s store.Document) { o.Usage = &UsageOptions{Store: s} },
+			"learn": func(o *Options, s store.Document) { o.Learn = &LearnOptions{Store: s} },
 		} {
 			release := make(chan struct{})
 			o := &Options{Servers: []ServerConfig{inProcess("b", 1)}}
@@ -386,9 +387,9 @@ func TestDamagedStores(t *testing.T) {
 	}
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
-	stores := []*mcptest.Store{{}, {}, {}, {}}
+	stores := []*mcptest.Store{{}, {}, {}, {}, {}}
 	run := func(policy TrustPolicy) {
-		m := NewManager(&Options{Inline: InlineOptions{Max: 2}, Cache: stores[0], Trust: policy, TrustStore: stores[1], Usage: &UsageOptions{Store: stores[2]},
+		m := NewManager(&Options{Inline: InlineOptions{Max: 2}, Cache: stores[0], Trust: policy, TrustStore: stores[1], Usage: &UsageOptions{Store: stores[2]}, Learn: &LearnOptions{Store: stores[4]},
 			Semantic: &SemanticOptions{Embedder: newConcepts(), Cache: stores[3]},
 			Servers:  []ServerConfig{inProcess("a", 5), {Name: "h", URL: "http://127.0.0.1:1/x"}}})
 		_ = m.Start(t.Context())

@@ -20,6 +20,11 @@ func (o *Options) guard() {
 		u.Store = storeguard.Document(u.Store, "UsageOptions.Store", storeguard.MaxCall)
 		o.Usage = &u
 	}
+	if o.Learn != nil {
+		l := *o.Learn
+		l.Store = storeguard.Document(l.Store, "LearnOptions.Store", storeguard.MaxCall)
+		o.Learn = &l
+	}
 	if _, ours := o.Tokens.(quarterBytes); !ours {
 		o.Tokens = hostTokens{&hostcode.Counter{What: "Options.Tokens", Of: o.Tokens.CountTokens, Estimate: quarterBytes{}.CountTokens, Log: o.Logger}}
 	}

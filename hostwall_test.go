@@ -55,7 +55,7 @@ var hostCode = map[string]string{
 	"vectors load": "SemanticOptions.Cache", "vectors save": "SemanticOptions.Cache",
 	"cache load": "Options.Cache", "cache save": "Options.Cache", "trust load": "Options.TrustStore", "trust save": "Options.TrustStore",
 	"put part": "Options.StateParts", "get part": "Options.StateParts",
-	"usage load": "UsageOptions.Store", "usage save": "UsageOptions.Store", "tokens": "Options.Tokens", "event": "Options.OnEvent", "request": "Options.OnRequest",
+	"usage load": "UsageOptions.Store", "usage save": "UsageOptions.Store", "learn load": "LearnOptions.Store", "learn save": "LearnOptions.Store", "tokens": "Options.Tokens", "event": "Options.OnEvent", "request": "Options.OnRequest",
 	"middleware": "Options.Middleware[0]", "enricher": "the enricher", "embedded": "SemanticOptions.Progress", "skill": "its Load", "handler": "the handler",
 	"list": "the server", "call": "the server", "notification": "ServerConfig.OnNotification", "progress": "the function of WithProgress",
 	"elicit": "ask.Hooks.Elicit", "sample": "ask.Hooks.Sample", "roots": "ask.Hooks.Roots",
@@ -300,7 +300,7 @@ func (h *tryingHost) options() *Options {
 		Inline: InlineOptions{Max: 4, MaxTokens: 5000}, Prompt: PromptOptions{MaxListingTokens: 5000}, Limits: ServerLimits{Reconnect: time.Hour},
 		Semantic: &SemanticOptions{Embedder: hostEmbedder{e, h}, Store: vectors, Cache: doc("vectors"), Grace: -1,
 			Timeout: time.Minute, Progress: func(int, int) { h.at("embedded") }},
-		Cache: doc("cache"), TrustStore: doc("trust"), Usage: &UsageOptions{Store: doc("usage")},
+		Cache: doc("cache"), TrustStore: doc("trust"), Usage: &UsageOptions{Store: doc("usage")}, Learn: &LearnOptions{Store: doc("learn")},
 		StateParts: &hostParts{h: h},
 		OnEvent:    func(Event) { h.at("event") },
 		OnRequest:  func(context.Context, string) { h.at("request") },
@@ -364,6 +364,7 @@ func (h *tryingHost) live() {
 	h.note(err)
 	h.note(m.RefreshHints(ctx))
 	h.note(m.Reorder())
+	h.note(m.Refresh())
 	s.Stats()
 	s.NextTurn()
 	s.Compact()

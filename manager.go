@@ -104,16 +104,16 @@ func (m *Manager) setUp(ctx context.Context) {
 	m.changed = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
 	m.serverUsage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)
-	m.turns, m.rawDefinitions = upstream.NewTurns(), new(rawDefinitions)
+	m.rawDefinitions, m.turns = new(rawDefinitions), upstream.NewTurns()
 	if m.system != nil {
-		m.names, m.turns, m.rawDefinitions = m.system.names.Above(), m.system.turns, m.system.rawDefinitions
+		m.names, m.rawDefinitions, m.turns = m.system.names.Above(), m.system.rawDefinitions, m.system.turns
 	}
 	m.cache = cache.Open(m.opts.Cache, m.names, m.logStored)
 	if m.opts.Trust == TrustOff {
 		m.opts.TrustStore = nil
 	}
 	m.trust = trust.New(m.opts.Trust.caution(), known, m.names, m.opts.TrustStore)
-	m.usageRecord = m.opts.Usage.record()
+	m.usageRecord, m.learnRecord = m.opts.Usage.record(), m.opts.Learn.record()
 	var system *semantic
 	if m.system != nil {
 		system = m.system.semantic
@@ -209,6 +209,11 @@ func (m *Manager) Start(ctx context.Context) error {
 			m.opts.Logger.Warn("mcphybrid: loading the record of use failed", "error", err)
 		}
 		_ = m.takeOrder() // fails only if the Manager was closed
+	}
+	if m.learnRecord != nil {
+		if err := m.learnRecord.Load(); err != nil {
+			m.opts.Logger.Warn("mcphybrid: loading what was learned failed", "error", err)
+		}
 	}
 	stale, err := m.applyCached(waiting, cached.Lists)
 	m.cached.Store(nil) // later servers are not in it
@@ -380,6 +385,9 @@ func (m *Manager) Close() error {
 			if err := m.usageRecord.Save(time.Now()); err != nil {
 				m.opts.Logger.Warn("mcphybrid: storing the record of use failed", "error", err)
 			}
+		}
+		if err := m.saveLearned(); err != nil {
+			m.opts.Logger.Warn("mcphybrid: storing what was learned failed", "error", err)
 		}
 		m.leave()
 	})

@@ -193,6 +193,9 @@ type Options struct {
 	// Search says how deferred tools are ranked, and how many a search finds.
 	Search RankingOptions
 
+	// Learn, if not nil, has searches prefer tools that were used before.
+	Learn *LearnOptions
+
 	// Semantic, if not nil, lets searches find by meaning too.
 	Semantic *SemanticOptions
 
@@ -567,6 +570,12 @@ type UsageOptions struct {
 	HalfLife time.Duration
 }
 
+// These bound how many tools a record of use has. 1,000 are more than one user works with.
+const (
+	maxUsed    = 10_000
+	maxLearned = 1000
+)
+
 // defaultHalfLife lets tools that nobody used for a few months fall behind.
 const defaultHalfLife = 30 * 24 * time.Hour
 
@@ -578,7 +587,37 @@ func (o *UsageOptions) record() *usage.Record {
 	if o.HalfLife < 0 {
 		panic(fmt.Sprintf("mcphybrid: UsageOptions.HalfLife is %v, must not be negative", o.HalfLife))
 	}
-	return usage.New(o.Store, o.Counts, cmp.Or(o.HalfLife, defaultHalfLife))
+	return usage.New(o.Store, o.Counts, cmp.Or(o.HalfLife, defaultHalfLife), maxUsed)
+}
+
+// LearnOptions have searches prefer tools that were used before. A tool counts once for each
+// session that called it with success: its name, and nothing of the arguments. From the second
+// such session on, it comes sooner among the best 20 hits of a search, though never before the
+// first. Nothing is found that the words or the meaning don't find.
+//
+// What a [User]'s sessions use is known in the searches of this user alone, whosever tools they
+// are. All sessions of the system learn together.
+type LearnOptions struct {
+	// Store keeps what the system's sessions learned from one run to the next: 1,000
+	// tools, the most used. [Manager.Start] reads it; [Manager.Refresh] and
+	// [Manager.Close] add to it. Managers may share a [store.Shared]: the uses of all
+	// count. If nil, only this run is known. A user's is [UserOptions.LearnStore].
+	Store store.Document
+
+	// HalfLife is the time after which a session counts half. If zero, 30 days. It must
+	// not be negative.
+	HalfLife time.Duration
+}
+
+// record returns the record of what is learned, or nil without options.
+func (o *LearnOptions) record() *usage.Record {
+	if o == nil {
+		return nil
+	}
+	if o.HalfLife < 0 {
+		panic(fmt.Sprintf("mcphybrid: LearnOptions.HalfLife is %v, must not be negative", o.HalfLife))
+	}
+	return usage.New(o.Store, nil, cmp.Or(o.HalfLife, defaultHalfLife), maxLearned)
 }
 
 // setTokens settles MaxTokens by the context window. Share is set.

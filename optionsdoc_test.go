@@ -69,6 +69,7 @@ var defaultsInWords = map[string]string{
 	"SemanticOptions.Store":    "memory",
 	"SemanticOptions.Alpha":    "found out",
 
+	"LearnOptions.HalfLife": fmt.Sprintf("%d days", defaultHalfLife/(24*time.Hour)),
 	"UsageOptions.HalfLife": fmt.Sprintf("%d days", defaultHalfLife/(24*time.Hour)),
 
 	"config.Options.Dialect":   "recognized",
@@ -84,7 +85,7 @@ func documentedOptions() []any {
 	semantic.setDefaults()
 	var justInTime JustInTimeOptions
 	justInTime.setDefaults()
-	return []any{o, ServerConfig{}, config.OAuth{}, SessionOptions{}, UserOptions{}, SearchOptions{}, semantic, UsageOptions{}, justInTime, config.Options{}, BM25Options{DefaultK1, DefaultB}}
+	return []any{o, ServerConfig{}, config.OAuth{}, SessionOptions{}, UserOptions{}, SearchOptions{}, semantic, UsageOptions{}, LearnOptions{}, justInTime, config.Options{}, BM25Options{DefaultK1, DefaultB}}
 }
 
 // docs/options.md has every exported field of what a host passes, with its default, and no

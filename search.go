@@ -178,7 +178,7 @@ func (v *view) searchIn(ctx context.Context, query string, opts SearchOptions, m
 	if only {
 		return Answer{Hits: hitsOf(named, nil, n), Query: query, Limit: limit}
 	}
-	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.tenant.opts.Search.ServerLimit), perOwner: v.tenant.user.most, named: named, by: opts.By}
+	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.tenant.opts.Search.ServerLimit), perOwner: v.tenant.user.most, named: named, by: opts.By, used: v.tenant.learnedUse()}
 	if v.tenant.semantic != nil {
 		w.vector = v.tenant.semantic.QueryVector(query)
 	}

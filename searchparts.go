@@ -20,6 +20,7 @@ type want struct {
 	perOwner  map[*owner]int // limit of tools per owner; no limit for a missing owner
 	named     []*BridgeTool  // already found by name
 	by        SearchSide
+	used      func(name string) float64 // in how many sessions a tool was used; nil if nothing is learned
 
 	vector func(context.Context) ([]float32, error) // makes the query's vector once; nil without meaning
 }
@@ -135,13 +136,18 @@ func (p *searchPart) byWords(ctx context.Context, w want) (a Answer) {
 	w.n = w.most([]searchPart{*p})
 	// The index knows no servers. So we ask for more until enough are within
 	// the limit.
-	for ask := w.n + len(w.named); ; ask *= 4 {
+	ask := w.n + len(w.named)
+	if w.used != nil {
+		ask = max(ask, learnedDepth)
+	}
+	for ; ; ask *= 4 {
 		matches := p.index().Search(w.query, ask, p.keep)
 		found := make([]Hit, len(matches))
 		for i, match := range matches {
 			found[i] = Hit{Tool: p.document(match.Doc), Score: match.Score, Words: match.Score}
 		}
 		a.Words = len(found)
+		preferUsed(found, w.used)
 		if a.Hits = w.best(found); len(a.Hits) == w.n || len(matches) < ask {
 			return a
 		}
@@ -180,6 +186,7 @@ func bySides(ctx context.Context, parts []searchPart, w want) (a Answer, errs []
 		if fused, a, errs, more = searchBoth(ctx, parts, w, n); a.Meaning == 0 && w.by != ByMeaning {
 			return Answer{}, errs, false
 		}
+		preferUsed(fused, w.used)
 		a.Hits, a.Err = w.best(fused), joinOnce(errs)
 		if w.perServer <= 0 || len(a.Hits) == w.n || !more {
 			return a, nil, true

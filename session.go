@@ -37,6 +37,7 @@ type Session struct {
 	active      []*BridgeTool           // in activation order; replaced, never changed
 	unavailable []*BridgeTool           // of a saved state: active, but now not to be had here; replaced, never changed
 	overflow    map[*BridgeTool]bool    // inline tools of seen that the list does not get: it has no room, or is fixed; replaced, never changed
+	learned     map[string]bool         // by registered name: tools that were called; at most maxLearned
 	lastUsed    map[string]lastUse      // by registered name of active tools and those that are unavailable
 	userTurn    int
 
@@ -206,7 +207,7 @@ func (s *Session) Close() {
 			stops = append(stops, sub.stop)
 		}
 	}
-	s.closed, s.active, s.unavailable, s.overflow, s.lastUsed, s.shown, s.covered, s.prefix, s.transcript = true, nil, nil, nil, nil, nil, nil, nil, nil
+	s.closed, s.active, s.unavailable, s.overflow, s.learned, s.lastUsed, s.shown, s.covered, s.prefix, s.transcript = true, nil, nil, nil, nil, nil, nil, nil, nil, nil
 	s.knownNames, s.restored, s.links, s.subscribed, s.pages, s.refused = nil, nil, nil, nil, pages{}, nil
 	s.mu.Unlock()
 	for _, stop := range stops {

@@ -87,6 +87,9 @@ func (s *Session) count(t *BridgeTool, took time.Duration, failed bool) {
 	if t == nil {
 		return
 	}
+	if !failed {
+		s.learn(t)
+	}
 	m := s.tenant.of(t.owner)
 	if m.usageRecord != nil && !failed {
 		m.usageRecord.Note(t.name, time.Now())

@@ -33,7 +33,8 @@ func (m *Manager) loadStores() (*cache.Found, error) {
 
 // Refresh reads [Options.TrustStore] and [Options.Cache] again, after another process that
 // shares them has saved. What could not be stored before is stored, the lists in the
-// background. Without these stores, Refresh does nothing.
+// background, and so is what was learned: see [LearnOptions]. Without these stores, Refresh
+// does nothing.
 //
 // What a person has accepted by another Manager is then no longer held back here. A server
 // that is neither connected here nor being connected gets the lists that it has in the
@@ -46,7 +47,7 @@ func (m *Manager) Refresh() error {
 	if m.life.Err() != nil {
 		return prefixed(ErrClosed, "")
 	}
-	return prefixed(errors.Join(m.refreshTrust(), m.refreshCache()), "")
+	return prefixed(errors.Join(m.refreshTrust(), m.refreshCache(), m.saveLearned()), "")
 }
 
 // saveTrust stores the known tools and names, or logs why not. If another process has

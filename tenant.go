@@ -31,6 +31,7 @@ type tenant struct {
 	metaAccess  rules.Access   // denies the meta tools that opts deny
 	semantic    *semantic      // nil without [Options.Semantic]
 	usageRecord *usage.Record  // nil without [Options.Usage]
+	learnRecord *usage.Record  // in how many of the tenant's sessions tools were used; nil without [Options.Learn]
 	skills      *skillShelf    // shared with the system
 	texts       *result.Shelf  // of all sessions, likewise
 	parts       *saved.Parts   // of saved sessions, likewise; nil without [Options.StateParts]

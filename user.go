@@ -153,6 +153,10 @@ type UserOptions struct {
 	TrustStore  store.Document
 	VectorCache store.Document
 
+	// LearnStore keeps what the user's sessions learned: see [LearnOptions]. [User.Start]
+	// reads it. It has no effect without [Options.Learn].
+	LearnStore store.Document
+
 	// SystemResults is the largest number of the system's tools that a search
 	// finds, and UserResults that of the user's own. Tools that the query names
 	// don't count. A search without a limit of its own finds up to the sum of
@@ -239,6 +243,9 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry, o.Hooks
 	u.opts.Cache, u.opts.TrustStore = storeguard.Document(o.Cache, "UserOptions.Cache", storeguard.MaxCall), storeguard.Document(o.TrustStore, "UserOptions.TrustStore", storeguard.MaxCall)
 	u.opts.Usage = nil // the record is of the system's tools
+	if m.opts.Learn != nil {
+		u.opts.Learn = &LearnOptions{Store: storeguard.Document(o.LearnStore, "UserOptions.LearnStore", storeguard.MaxCall), HalfLife: m.opts.Learn.HalfLife}
+	}
 	u.opts.Logger = m.opts.Logger.With("user", id)
 	if jit := m.opts.JustInTime; jit != nil {
 		u.opts.JustInTime = &JustInTimeOptions{Threshold: jit.Threshold, Results: u.opts.Search.Results}

@@ -678,3 +678,25 @@ func TestLostFirstList(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []Finding{Known}, findings(m.Judge("s", []*Definition{define("a", "1")})))
 }
+
+// What only a process that reports changes has seen waits in quarantine, while its server has a
+// changed tool, whoever knows it.
+func TestQuarantineIsStricterThanWarnings(t *testing.T) {
+	t.Parallel()
+	doc := new(memory)
+	strict, mild := fresh(Suspect, 10, doc), fresh(Never, 10, doc)
+	require.NoError(t, strict.Load())
+	strict.Judge("s", []*Definition{define("a", "1")})
+	_, err := strict.Save()
+	require.NoError(t, err)
+	require.NoError(t, mild.Load())
+	next := []*Definition{define("a", "2"), define("b", "1")}
+	assert.Equal(t, []Finding{Changed, Known}, findings(mild.Judge("s", next)))
+	_, err = mild.Save()
+	require.NoError(t, err)
+	_, err = strict.Refresh()
+	require.NoError(t, err)
+	verdicts := strict.Judge("s", next)
+	assert.Equal(t, []Finding{Changed, Added}, findings(verdicts))
+	assert.Equal(t, policies[Never], verdicts[1].By)
+}

@@ -21,15 +21,13 @@ import (
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
-// maxStored is how many names the store keeps: the most used.
-const maxStored = 10_000
-
 // A Record holds the use of each name: the sum over its uses. It may be used
 // concurrently.
 type Record struct {
 	store    store.Document // or nil
 	counts   map[string]float64
 	halfLife time.Duration
+	most     int // names in the store: the most used; fresh has twice as many at most
 
 	loading, saving lazy.Task // they use the store
 
@@ -47,9 +45,10 @@ type use struct {
 }
 
 // New returns a Record without uses. counts are added to what it records; only
-// finite positive ones count. store may be nil.
-func New(doc store.Document, counts map[string]float64, halfLife time.Duration) *Record {
-	return &Record{store: doc, counts: maps.Clone(counts), halfLife: halfLife, fresh: make(map[string]use)}
+// finite positive ones count. doc may be nil. The store keeps the most used names, up to
+// that many, which must be positive. The Record itself has twice as many more at most.
+func New(doc store.Document, counts map[string]float64, halfLife time.Duration, most int) *Record {
+	return &Record{store: doc, counts: maps.Clone(counts), halfLife: halfLife, most: most, fresh: make(map[string]use)}
 }
 
 // after returns the count of u at a later time.
@@ -58,11 +57,41 @@ func (r *Record) after(u use, now time.Time) float64 {
 	return u.Count * math.Exp2(-float64(age)/float64(r.halfLife))
 }
 
-// Note records one use.
+// Note records one use. If there are too many names, it forgets the less used half of
+// those that are not stored yet.
 func (r *Record) Note(name string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if _, ok := r.fresh[name]; !ok && len(r.fresh) >= 2*r.most {
+		r.fresh = r.mostUsed(r.fresh, now, r.most)
+	}
 	r.fresh[name] = use{r.after(r.fresh[name], now) + 1, now}
+}
+
+// Count returns the use of a name, without what New was given. It is 0 for one that was
+// never used.
+func (r *Record) Count(name string, now time.Time) (n float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, uses := range []map[string]use{r.known, r.stored, r.fresh} {
+		if u, ok := uses[name]; ok {
+			n += r.after(u, now)
+		}
+	}
+	return n
+}
+
+// mostUsed returns the n most used of uses.
+func (r *Record) mostUsed(uses map[string]use, now time.Time, n int) map[string]use {
+	counts := make(map[string]float64, len(uses))
+	for name, u := range uses {
+		counts[name] = r.after(u, now)
+	}
+	most := make(map[string]use)
+	for _, name := range inOrder(counts)[:min(len(counts), n)] {
+		most[name] = uses[name]
+	}
+	return most
 }
 
 // Order returns the rank of each used name, from 1 for the most used. Names of
@@ -81,7 +110,7 @@ func (r *Record) Order(now time.Time) map[string]int {
 			counts[name] += r.after(u, now)
 		}
 	}
-	names := mostUsed(counts)
+	names := inOrder(counts)
 	ranks := make(map[string]int, len(names))
 	for i, name := range names {
 		ranks[name] = i + 1
@@ -89,7 +118,8 @@ func (r *Record) Order(now time.Time) map[string]int {
 	return ranks
 }
 
-func mostUsed(counts map[string]float64) []string {
+// inOrder returns the names, the most used first, and those of equal use in alphabetical order.
+func inOrder(counts map[string]float64) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
@@ -127,7 +157,7 @@ func (r *Record) load() error {
 	uses, err := parse(data)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.loaded, r.known = true, uses
+	r.loaded, r.known = true, r.mostUsed(uses, time.Now(), r.most)
 	return err
 }
 
@@ -224,15 +254,7 @@ func (r *Record) add(fresh map[string]use, now time.Time) (map[string]use, error
 		if errors.Is(err, errVersion) {
 			return nil, err
 		} // what is malformed begins anew
-		all := r.sum(until(before, now), until(fresh, now))
-		counts := make(map[string]float64, len(all))
-		for name, u := range all {
-			counts[name] = r.after(u, now)
-		}
-		known = make(map[string]use)
-		for _, name := range mostUsed(counts)[:min(len(counts), maxStored)] {
-			known[name] = all[name]
-		}
+		known = r.mostUsed(r.sum(until(before, now), until(fresh, now)), now, r.most)
 		return json.Marshal(record{version, known})
 	})
 	return known, err

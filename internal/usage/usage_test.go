@@ -17,7 +17,7 @@ import (
 func TestUsesDecay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := New(nil, nil, time.Hour)
+		r := New(nil, nil, time.Hour, 10_000)
 		for range 4 {
 			r.Note("often", time.Now())
 		}
@@ -35,7 +35,7 @@ func TestUsesDecay(t *testing.T) {
 func TestCountsAreAdded(t *testing.T) {
 	t.Parallel()
 	counts := map[string]float64{"a": 1.5, "b": 0.5, "none": 0, "less": -1, "endless": math.Inf(1), "nan": math.NaN()}
-	r := New(nil, counts, time.Hour)
+	r := New(nil, counts, time.Hour, 10_000)
 	counts["late"] = 9
 	r.Note("b", time.Now())
 	r.Note("c", time.Now())
@@ -53,7 +53,7 @@ func TestRecordIsKept(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	store := &mcptest.Store{Err: errors.New("the disk is full")}
-	r := New(store, nil, time.Hour)
+	r := New(store, nil, time.Hour, 10_000)
 	assert.ErrorContains(t, r.Load(), "the disk is full")
 	r.Note("x", time.Now())
 	assert.NoError(t, r.Save(time.Now()), "what could not be read is not written over")
@@ -68,7 +68,7 @@ func TestRecordIsKept(t *testing.T) {
 	require.NoError(t, json.Unmarshal(store.Data, &doc))
 	assert.Len(t, doc.Tools, 10_000)
 
-	again := New(store, nil, time.Hour)
+	again := New(store, nil, time.Hour, 10_000)
 	require.NoError(t, again.Load())
 	assert.Len(t, again.Order(time.Now()), 10_000)
 }
@@ -78,13 +78,13 @@ func TestLoadAdds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := new(mcptest.Store)
-		first := New(store, nil, time.Hour)
+		first := New(store, nil, time.Hour, 10_000)
 		require.NoError(t, first.Load())
 		first.Note("a", time.Now())
 		first.Note("a", time.Now())
 		require.NoError(t, first.Save(time.Now()))
 		time.Sleep(time.Hour)
-		second := New(store, nil, time.Hour)
+		second := New(store, nil, time.Hour, 10_000)
 		second.Note("a", time.Now())
 		require.NoError(t, second.Load())
 		require.NoError(t, second.Load(), "once is enough")
@@ -98,7 +98,7 @@ func TestLoadAdds(t *testing.T) {
 func TestDocumentIsNotLost(t *testing.T) {
 	t.Parallel()
 	store := &mcptest.Store{Data: []byte(`{"version":2,"tools":{"x":{"n":[1,2]}}}`)}
-	r := New(store, nil, time.Hour)
+	r := New(store, nil, time.Hour, 10_000)
 	assert.ErrorIs(t, r.Load(), errVersion)
 	r.Note("y", time.Now())
 	before := string(store.Data)
@@ -107,7 +107,7 @@ func TestDocumentIsNotLost(t *testing.T) {
 	assert.Equal(t, map[string]int{"y": 1}, r.Order(time.Now()), "this run's uses count")
 
 	store.Data = []byte(`{"version":1,"tools":{"bad":{"count":0,"at":"2026-01-01T00:00:00Z"},"good":{"count":3,"at":"2026-01-01T00:00:00Z"}}}`)
-	r = New(store, nil, time.Hour)
+	r = New(store, nil, time.Hour, 10_000)
 	assert.ErrorContains(t, r.Load(), `"bad"`)
 	r.Note("y", time.Now())
 	require.NoError(t, r.Save(time.Now()))
@@ -122,7 +122,7 @@ func TestClockThatWasAhead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &mcptest.Store{Data: []byte(`{"version":1,"tools":{"x":{"count":1,"at":"2031-01-01T00:00:00Z"},"y":{"count":1,"at":"2031-01-01T00:00:00Z"}}}`)}
-		r := New(store, nil, time.Hour)
+		r := New(store, nil, time.Hour, 10_000)
 		require.NoError(t, r.Load())
 		for range 600 {
 			r.Note("x", time.Now())
@@ -134,12 +134,11 @@ func TestClockThatWasAhead(t *testing.T) {
 	})
 }
 
-// Processes that share a store add their uses, each once.
 // What was noted before our own clock was set back has no time after it either.
 func TestOwnClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	store := new(mcptest.Store)
-	r := New(store, nil, time.Hour)
+	r := New(store, nil, time.Hour, 100)
 	require.NoError(t, r.Load())
 	now := time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
 	r.Note("x", now.Add(24*time.Hour))
@@ -149,13 +148,14 @@ func TestOwnClockIsSetBack(t *testing.T) {
 	assert.Equal(t, use{1, now}, uses["x"])
 }
 
+// Processes that share a store add their uses, each once.
 func TestSharedRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := new(mcptest.Store)
 		var records []*Record
 		for range 3 {
-			r := New(store, nil, time.Hour)
+			r := New(store, nil, time.Hour, 10_000)
 			require.NoError(t, r.Load())
 			records = append(records, r)
 		}
@@ -201,5 +201,36 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q was used %v times", name, u.Count)
 			}
 		}
+	})
+}
+
+// A Record has so many names at most, also of what is not stored and of what a store has.
+func TestRecordIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(mcptest.Store)
+		r := New(store, nil, time.Hour, 10)
+		for range 3 {
+			r.Note("often", time.Now())
+		}
+		for i := range 100 {
+			r.Note(fmt.Sprint("once", i), time.Now())
+			require.LessOrEqual(t, len(r.fresh), 20)
+		}
+		assert.Equal(t, 3.0, r.Count("often", time.Now()), "the most used stay")
+		assert.Zero(t, r.Count("once20", time.Now()))
+		wide := New(store, nil, time.Hour, 100)
+		require.NoError(t, wide.Load())
+		for i := range 50 {
+			wide.Note(fmt.Sprint("wide", i), time.Now())
+		}
+		require.NoError(t, wide.Save(time.Now()))
+		require.NoError(t, r.Load())
+		assert.Len(t, r.known, 10)
+		require.NoError(t, r.Save(time.Now()))
+		assert.Len(t, r.known, 10)
+		assert.Equal(t, 3.0, r.Count("often", time.Now()))
+		time.Sleep(time.Hour)
+		assert.InDelta(t, 1.5, r.Count("often", time.Now()), 1e-9)
 	})
 }

@@ -116,6 +116,25 @@ func (c *comparison) choose(without string) (best int) {
 	return best
 }
 
+// completeLine writes complete@5 as the mean over the corpora with queries that several
+// tools answer together, if all runs have it.
+func (c *comparison) completeLine(line func(name string, base float64, lists ...[][]float64)) {
+	var base []float64
+	lists := make([][][]float64, len(c.runs)-1)
+	for i, corpus := range c.runs[0].Corpora {
+		if len(corpus.Complete) == 0 || slices.ContainsFunc(c.runs, func(r savedRun) bool { return len(r.Corpora[i].Complete) != len(corpus.Complete) }) {
+			continue
+		}
+		base = append(base, mean(corpus.Complete))
+		for j, r := range c.runs[1:] {
+			lists[j] = append(lists[j], minus(r.Corpora[i].Complete, corpus.Complete))
+		}
+	}
+	if base != nil {
+		line("  complete@5", mean(base), lists...)
+	}
+}
+
 // table returns the comparison for people.
 func (c *comparison) table() string {
 	var b strings.Builder
@@ -146,6 +165,7 @@ func (c *comparison) table() string {
 	}
 	line(fmt.Sprintf("mean of %d", len(base.Corpora)), base.Mean.Recall5, five[1:]...)
 	line("  recall@1", base.Mean.Recall1, first[1:]...)
+	c.completeLine(line)
 
 	var chosen [][]float64
 	families := make(map[string]bool)

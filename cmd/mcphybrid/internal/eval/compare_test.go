@@ -22,6 +22,9 @@ func saved(t *testing.T, name string, corpora map[string][]float64) string {
 			c.IDs = append(c.IDs, string(rune('0'+i)))
 			c.Figures.Recall5 += v / float64(len(c.Five))
 		}
+		if corpus == "c" {
+			c.Complete = c.Five[:min(2, len(c.Five))]
+		}
 		r.add(c)
 	}
 	data, err := json.Marshal(r)
@@ -51,6 +54,7 @@ func TestCompare(t *testing.T) {
 	assert.Equal(t, "b 50.0 -25.0 (-75.0 to +0.0) +0.0 ( +0.0 to +0.0)", lines("b "))
 	assert.Contains(t, lines("mean of 4"), "mean of 4 50.0 +18.8 (")
 	assert.Contains(t, lines("mean of 4"), " +6.2 ( +0.0 to +18.8)")
+	assert.Equal(t, "complete@5 50.0 +0.0 ( +0.0 to +0.0) +50.0 ( +0.0 to +100.0)", lines("  complete@5"), "of c alone")
 	assert.Equal(t, "without a the best is better", lines("without a"))
 	assert.Equal(t, "without b the best is flattered", lines("without b"))
 	// Of its own family nothing: a gains 0, b loses 25, c gains 0.
@@ -75,6 +79,8 @@ func TestCompareRefuses(t *testing.T) {
 		"-queries has no effect with -corpora":   {"-tools", "x", "-queries", "y", "-corpora", "z"},
 		"nowhere: no sub-folder has queries.jso": {"-corpora", "nowhere"},
 		"-context is 9, must be 0 to 3":          {"-corpora", "x", "-context", "9"},
+		"-sessions needs -half":                  {"-corpora", "x", "-sessions", "5"},
+		`-half is "seen", must be "chosen"`:      {"-corpora", "x", "-half", "seen"},
 	} {
 		err := run(args, io.Discard, io.Discard, io.Discard)
 		if want == "nowhere.json: no such file" {
@@ -109,6 +115,9 @@ func TestCorpora(t *testing.T) {
 	assert.Equal(t, []string{"q", "r"}, r.Corpora[0].IDs)
 	assert.Equal(t, []float64{1, 1}, r.Corpora[0].Five)
 	assert.Equal(t, []float64{1, 0.5}, r.Corpora[0].First)
+	assert.Equal(t, []float64{1}, r.Corpora[0].Complete, "of the query with two tools")
+	assert.Nil(t, r.Corpora[1].Complete)
+	assert.Contains(t, out.String(), "100.0 of 1\n")
 	assert.Equal(t, meanFigures{2, 0.875, 1}, r.Mean)
 
 	out.Reset()

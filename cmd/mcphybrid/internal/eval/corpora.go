@@ -20,14 +20,23 @@ type savedRun struct {
 }
 
 // A corpusRun has, by query, the recall among the first 1 and the first 5 answers.
-// Queries that no tool answers are left out.
+// Queries that no tool answers are left out. Complete is complete@5 of those that several
+// tools answer together: tasks of several steps.
 type corpusRun struct {
-	Name    string    `json:"name"`
-	English bool      `json:"english"` // nine in ten queries have only Latin letters
-	Figures figures   `json:"figures"`
-	IDs     []string  `json:"ids"`
-	First   []float64 `json:"recall@1"`
-	Five    []float64 `json:"recall@5"`
+	Name     string    `json:"name"`
+	English  bool      `json:"english"` // nine in ten queries have only Latin letters
+	Figures  figures   `json:"figures"`
+	IDs      []string  `json:"ids"`
+	First    []float64 `json:"recall@1"`
+	Five     []float64 `json:"recall@5"`
+	Complete []float64 `json:"complete@5,omitempty"`
+}
+
+func mean(list []float64) (m float64) {
+	for _, v := range list {
+		m += v / float64(len(list))
+	}
+	return m
 }
 
 // meanFigures are means over corpora; each corpus counts the same.
@@ -84,6 +93,9 @@ func newCorpusRun(name string, m *measurement) corpusRun {
 		if len(q.Relevant) > 0 {
 			one, _ := newFigures([]query{q}, m.answers[i:i+1])
 			c.IDs, c.First, c.Five = append(c.IDs, q.ID), append(c.First, one.Recall1), append(c.Five, one.Recall5)
+			if len(q.Relevant) > 1 {
+				c.Complete = append(c.Complete, one.Complete5)
+			}
 		}
 	}
 	c.English = 10*foreign <= len(m.queries)
@@ -108,9 +120,13 @@ func (m *meanFigures) add(f figures) {
 // table returns the run for people.
 func (r *savedRun) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-18s %7s %8s %9s %9s %7s\n", r.Ranker, "tools", "queries", "recall@1", "recall@5", "p50 µs")
+	fmt.Fprintf(&b, "%-18s %7s %8s %9s %9s %7s  %s\n", r.Ranker, "tools", "queries", "recall@1", "recall@5", "p50 µs", "complete@5 where several tools answer")
 	for _, c := range r.Corpora {
-		fmt.Fprintf(&b, "%-18s %7d %8d %9.1f %9.1f %7.1f\n", c.Name, c.Figures.Tools, c.Figures.Queries, 100*c.Figures.Recall1, 100*c.Figures.Recall5, c.Figures.QueryUSP50)
+		fmt.Fprintf(&b, "%-18s %7d %8d %9.1f %9.1f %7.1f", c.Name, c.Figures.Tools, c.Figures.Queries, 100*c.Figures.Recall1, 100*c.Figures.Recall5, c.Figures.QueryUSP50)
+		if n := len(c.Complete); n > 0 {
+			fmt.Fprintf(&b, "  %4.1f of %d", 100*mean(c.Complete), n)
+		}
+		b.WriteByte('\n')
 	}
 	for _, m := range []struct {
 		name string

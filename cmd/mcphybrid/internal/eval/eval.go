@@ -19,6 +19,10 @@
 // "framed" puts a sentence on each side that says nothing, and "joined" joins two requests
 // with the same relevant tools, and leaves out queries that have no such other.
 //
+// -half takes half of the queries, by a hash of their texts: "chosen", to choose a way by,
+// or "aside", to report it on. See [inHalf]. -sessions N first lets N sessions use the tools
+// that the other half is labelled with, as [mcphybrid.LearnOptions] learn it.
+//
 // The ranker "hybrid" combines the default ranker with an embedding model: -ollama URL
 // or -openai URL, -model M, -alpha A. -random N takes random vectors instead of a model's:
 // they must not cost anything. On a terminal, standard error shows progress.
@@ -103,6 +107,8 @@ type settings struct {
 	slips     bool
 	context   int
 	sentences string
+	half      string
+	sessions  int
 
 	asJSON, compare bool
 	misses          int
@@ -118,9 +124,9 @@ var only = map[string][]form{
 	"config": {ofServers}, "dialect": {ofServers}, "tokens": {ofServers}, "least": {ofServers}, "hints": {ofServers}, "suggest": {ofServers},
 	"misses": {ofTools}, "save": {ofCorpora}, "queries": {ofServers, ofTools},
 	"ranker": {ofServers, ofTools, ofCorpora}, "slips": {ofServers, ofTools, ofCorpora}, "context": {ofServers, ofTools, ofCorpora},
-	"sentences": {ofTools, ofCorpora},
-	"json":      {ofServers, ofTools, ofCorpora},
-	"ollama":    {ofTools, ofCorpora}, "openai": {ofTools, ofCorpora}, "model": {ofTools, ofCorpora}, "random": {ofTools, ofCorpora}, "alpha": {ofTools, ofCorpora},
+	"sentences": {ofTools, ofCorpora}, "half": {ofTools, ofCorpora}, "sessions": {ofTools, ofCorpora},
+	"json":   {ofServers, ofTools, ofCorpora},
+	"ollama": {ofTools, ofCorpora}, "openai": {ofTools, ofCorpora}, "model": {ofTools, ofCorpora}, "random": {ofTools, ofCorpora}, "alpha": {ofTools, ofCorpora},
 }
 
 func (s *settings) parse(args []string, errs io.Writer) (rest []string, err error) {
@@ -139,6 +145,8 @@ func (s *settings) parse(args []string, errs io.Writer) (rest []string, err erro
 	flags.BoolVar(&s.slips, "slips", false, "misspell one long word in three of each query")
 	flags.IntVar(&s.context, "context", 0, "put `N` paragraphs of other text before each query")
 	flags.StringVar(&s.sentences, "sentences", "", "write queries in several sentences: `framed` or joined")
+	flags.StringVar(&s.half, "half", "", "take half of the queries: `chosen` or aside")
+	flags.IntVar(&s.sessions, "sessions", 0, "with -half: learn from `N` sessions of the other half")
 	flags.StringVar(&s.save, "save", "", "with -corpora: save the run to a `file`, for -compare")
 	flags.BoolVar(&s.compare, "compare", false, "compare saved runs with the first: -compare BASE.json OTHER.json...")
 	flags.StringVar(&s.service.ollama, "ollama", "", "with -ranker hybrid: the `URL` of Ollama, such as http://localhost:11434")
@@ -182,6 +190,10 @@ func (s *settings) parse(args []string, errs io.Writer) (rest []string, err erro
 		return nil, fmt.Errorf("-least is %v, must be 0 to 1", s.least)
 	case !slices.Contains([]string{"", framed, joined}, s.sentences):
 		return nil, fmt.Errorf("-sentences is %q, must be %q or %q", s.sentences, framed, joined)
+	case s.sessions < 0 || s.sessions > 0 && s.half == "":
+		return nil, errors.New("-sessions needs -half, and must not be negative")
+	case !slices.Contains([]string{"", chosenHalf, asideHalf}, s.half):
+		return nil, fmt.Errorf("-half is %q, must be %q or %q", s.half, chosenHalf, asideHalf)
 	}
 	return rest, nil
 }
@@ -238,6 +250,10 @@ func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*meas
 	if err != nil {
 		return nil, err
 	}
+	others := inHalf(queries, otherHalf(s.half))
+	if queries = inHalf(queries, s.half); len(queries) == 0 {
+		return nil, fmt.Errorf("%s: no query is in this half", queriesFile)
+	}
 	if queries = inSentences(queries, s.sentences); len(queries) == 0 {
 		return nil, fmt.Errorf("%s: %w", queriesFile, errNoneJoined)
 	}
@@ -257,7 +273,18 @@ func (s *settings) measure(toolsFile, queriesFile string, show *progress) (*meas
 		opts.Semantic, ready = hybrid(e, s.alpha, len(tools), show)
 	}
 	m := &measurement{queries: queries}
+	var learned document
+	if s.sessions > 0 {
+		opts.Learn = &mcphybrid.LearnOptions{Store: &learned}
+	}
 	if m.subject, err = newSubject(tools, opts); err != nil {
+		return nil, err
+	}
+	if s.sessions > 0 {
+		err = m.learn(&learned, others[:min(s.sessions, len(others))])
+	}
+	if err != nil {
+		m.Close()
 		return nil, err
 	}
 	if ready != nil {
