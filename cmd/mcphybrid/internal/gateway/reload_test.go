@@ -249,6 +249,9 @@ func TestFailuresOfTheStartAreLoggedOnce(t *testing.T) {
 	path := commandtest.WriteFile(t, "mcp.json", file(`"a": `+remote(t, mcptest.Echo("a", "A"))+`, "gone": {"command": "no-such-program"}, "lacks": {"command": "${GATEWAY_UNSET}"}`))
 	g, book, _ := reloading(t, path)
 	g.started.Wait()
+	for _, cause := range []string{"no-such-program", "GATEWAY_UNSET"} { // the log follows the state
+		mcptest.Soon(t, func() bool { return strings.Contains(book.String(), cause) })
+	}
 	assert.NotContains(t, book.String(), `server \"gone\"`)
 	assert.NotContains(t, book.String(), `server \"lacks\"`)
 	assert.Equal(t, 1, strings.Count(book.String(), "environment variables not set: GATEWAY_UNSET"))
