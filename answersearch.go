@@ -292,7 +292,7 @@ func (v *view) alreadyMatching(ctx context.Context, query string, found []*Bridg
 		delete(active, t) // since this search
 	}
 	may := func(t *BridgeTool, st standing) bool { return st == inline || active[t] || slices.Contains(found, t) }
-	for _, h := range v.searchIn(ctx, query, SearchOptions{Limit: maxNearest, By: ByWords}, may, v.partsWithInline).Hits {
+	for _, h := range v.search(ctx, query, SearchOptions{Limit: maxNearest, By: ByWords}, may).Hits {
 		if slices.Contains(found, h.Tool) {
 			break
 		}

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -303,25 +302,6 @@ func TestSearchToolAnswers(t *testing.T) {
 	assert.Equal(t, "You have mcp_a__tool_001 already: call it by this name. "+textFoundActive+textUntrusted, inline.Message)
 	again := ask("mcp_a__tool_004")
 	assert.Contains(t, again.Message, "You have mcp_a__tool_004 already")
-}
-
-// A search that finds only what fits less than a tool that the model has tells that one first.
-func TestSearchTellsOfABetterInlineTool(t *testing.T) {
-	t.Parallel()
-	for _, disclosure := range []Disclosure{ByActivation, ByBridge} {
-		m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}})
-		require.NoError(t, m.AddTools("desk", mcptest.Echo("create_issue", "Creates an issue"), mcptest.Echo("close_door", "Closes the door"),
-			mcptest.Echo("issue_invoice", "Writes a bill"), mcptest.Echo("open_window", "Opens the window")))
-		s := m.NewSession(&SessionOptions{Disclosure: disclosure})
-		_ = s.Tools() // the model has them
-		ask := func(query string) string {
-			r, err := s.Call(t.Context(), SearchToolName, json.RawMessage(fmt.Sprintf(`{"query": %q}`, query)))
-			require.NoError(t, err)
-			return resultText(t, r)
-		}
-		assert.Contains(t, ask("create an issue"), `"message":"You have mcp_desk__create_issue already: call it by this name. `)
-		assert.NotContains(t, ask("open the window"), "already")
-	}
 }
 
 // A message asks at its end or at its beginning, however long it is.

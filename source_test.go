@@ -164,7 +164,7 @@ func TestSourceConfig(t *testing.T) {
 	}}
 	o := Options{Extensions: map[string]any{"e": 1}, Limits: ServerLimits{IdleTimeout: time.Minute}}
 	o.setDefaults()
-	m := &Manager{tenant: &tenant{opts: o, owner: &owner{"u"}}}
+	m := &Manager{tenant: &tenant{opts: o, owner: &owner{"u"}}, turns: upstream.NewTurns()}
 	cfg, limits := m.upstreamConfig(src), src.upstreamLimits(&o)
 	for _, v := range []reflect.Value{reflect.ValueOf(cfg), reflect.ValueOf(limits)} {
 		for i := range v.NumField() {
