@@ -72,12 +72,15 @@ func TestReplicas(t *testing.T) {
 func testReplicas(t *testing.T, server string) {
 	s := settings{replicas: 3, conversations: 10, think: 20 * time.Millisecond, away: 500 * time.Millisecond, pause: 100 * time.Millisecond}
 	if *long > 0 {
-		s = settings{replicas: 3, conversations: 200, think: time.Second, away: 10 * time.Second, time: *long, pause: 20 * time.Second}
+		s = settings{replicas: 3, conversations: 200, think: time.Second, away: 20 * time.Second, time: *long, pause: 20 * time.Second}
 	}
 	s.server = server
 	r, err := play(t.Context(), s, t.Logf)
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, r.kills, 3)
 	assert.Greater(t, r.turns, 5*s.conversations, "once at the beginning, and after each loss")
+	if *long > 0 {
+		assert.LessOrEqual(t, r.after[len(r.after)*99/100], time.Second, "a turn after the store has come back, the 99th of 100")
+	}
 	t.Log(r)
 }

@@ -50,16 +50,23 @@ type cast struct {
 	calls    map[string]int // by question; guarded by mu
 	again    atomic.Int64   // called more than once, for a message that was sent again after a failure
 	kills    int
+	outages  int
+	back     atomic.Int64    // when the store came back last, in Unix nanoseconds
+	after    []time.Duration // of turns that ended within afterwards of that: from then or their question to their answer; guarded by mu
 }
+
+// afterwards is how long after the store has come back turns are timed.
+const afterwards = 30 * time.Second
 
 // A report says how it went.
 type report struct {
-	conversations, turns, doubled, again, kills int
+	conversations, turns, doubled, again, kills, outages int
+	after                                                []time.Duration // ascending
 }
 
 func (r *report) String() string {
-	return fmt.Sprintf("%d conversations, %d turns, %d of them asked of two replicas at once; %d tools called again after a failure; %d replicas killed, and the store.",
-		r.conversations, r.turns, r.doubled, r.again, r.kills)
+	return fmt.Sprintf("%d conversations, %d turns, %d of them asked of two replicas at once; %d tools called again after a failure; %d replicas killed, and the store %d times. The %d turns within %v after its return took %v, one in a hundred more than %v, the last %v.",
+		r.conversations, r.turns, r.doubled, r.again, r.kills, r.outages, len(r.after), afterwards, r.after[len(r.after)/2], r.after[len(r.after)*99/100], r.after[len(r.after)-1])
 }
 
 // play runs it all. note is told what happens.
@@ -108,7 +115,8 @@ func play(ctx context.Context, s settings, note func(string, ...any)) (_ *report
 			return nil, err
 		}
 	}
-	return &report{s.conversations, int(c.answered.Load()), int(c.doubled.Load()), int(c.again.Load()), c.kills}, nil
+	slices.Sort(c.after)
+	return &report{s.conversations, int(c.answered.Load()), int(c.doubled.Load()), int(c.again.Load()), c.kills, c.outages, c.after}, nil
 }
 
 // start starts the store and the replicas.
@@ -216,12 +224,13 @@ func (c *cast) goesOn(ctx context.Context) error {
 	return until(ctx, func() bool { return c.answered.Load() >= least })
 }
 
-// disturb kills each replica, and the store, while the conversations go on.
+// disturb kills each replica, and the store after every second round of these, while the
+// conversations go on.
 func (c *cast) disturb(ctx context.Context) error {
 	if err := c.goesOn(ctx); err != nil {
 		return err
 	}
-	for begun, first := time.Now(), true; first || time.Since(begun) < c.time; first = false {
+	for begun, round := time.Now(), 0; round == 0 || time.Since(begun) < c.time; round++ {
 		for i := range c.replicas {
 			c.note("kill replica %d", i+1)
 			c.replicas[i].kill()
@@ -239,7 +248,7 @@ func (c *cast) disturb(ctx context.Context) error {
 				return err
 			}
 		}
-		if first {
+		if round%2 == 0 {
 			if err := c.withoutStore(ctx); err != nil {
 				return err
 			}
@@ -275,11 +284,27 @@ func (c *cast) withoutStore(ctx context.Context) error {
 		return fmt.Errorf("the store does not come back: %w", err)
 	}
 	begun := time.Now()
+	c.outages++
+	c.back.Store(begun.UnixNano())
 	if err := c.goesOn(ctx); err != nil {
 		return fmt.Errorf("after the store has come back: %w", err)
 	}
 	c.note("the store is back, and conversations go on after %v", time.Since(begun).Round(time.Millisecond))
 	return nil
+}
+
+// timed notes how long a turn took that began then, if the store has come back lately.
+func (c *cast) timed(begun time.Time) {
+	now, back := time.Now(), time.Unix(0, c.back.Load())
+	if now.Sub(back) > afterwards {
+		return
+	}
+	if begun.Before(back) {
+		begun = back
+	}
+	c.mu.Lock()
+	c.after = append(c.after, now.Sub(begun))
+	c.mu.Unlock()
 }
 
 func conversationID(i int) string { return fmt.Sprintf("user/%d", i) }
@@ -304,6 +329,7 @@ func (c *cast) talk(ctx context.Context, i int) (told []message, err error) {
 		}
 		errs, answers := make([]error, times), make([]message, times)
 		var failed atomic.Bool
+		begun := time.Now()
 		var asking sync.WaitGroup
 		for k := range times {
 			asking.Go(func() { answers[k], errs[k] = c.ask(ctx, turn{conversationID(i), n, question(i, n)}, &failed) })
@@ -320,6 +346,7 @@ func (c *cast) talk(ctx context.Context, i int) (told []message, err error) {
 		}
 		told = append(told, answers[0])
 		c.answered.Add(1)
+		c.timed(begun)
 		if err := wait(ctx, c.think); err != nil {
 			return nil, err
 		}

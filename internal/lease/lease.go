@@ -24,7 +24,8 @@ type Claim interface {
 	// another's meanwhile.
 	Renew(ctx context.Context) (kept bool, err error)
 
-	// Free gives back what was taken, also if it is not known whether it was.
+	// Free gives back what was taken, also if it is not known whether it was. It may be called
+	// again after an error.
 	Free(ctx context.Context) error
 }
 
@@ -57,7 +58,7 @@ func Hold(ctx context.Context, c Claim, d time.Duration) (held context.Context, 
 		stop()
 		soon(func() {
 			<-over
-			free(ctx, c)
+			free(ctx, c, d)
 		})
 	}), nil
 }
@@ -119,10 +120,24 @@ func (h *holding) renew(until time.Time) {
 	}
 }
 
-func free(ctx context.Context, c Claim) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), freeTime)
+// free gives a lease back. If its engine is away, it tries again until the lease has expired: when
+// the engine is back, who waits for the lease must not wait for that.
+func free(ctx context.Context, c Claim, d time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
 	defer cancel()
-	_ = c.Free(ctx) // else it expires
+	for wait := leastWait; ; wait = min(2*wait, mostWait) {
+		once, cancel := context.WithTimeout(ctx, freeTime)
+		err := c.Free(once)
+		cancel()
+		if err == nil {
+			return
+		}
+		select {
+		case <-time.After(wait/2 + rand.N(wait/2)):
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // soon does something, and goes on without it when that takes too long.
@@ -152,7 +167,7 @@ func take(ctx context.Context, c Claim, d time.Duration) (asked time.Time, err e
 		case taken && time.Since(asked) < usable(d):
 			return asked, nil
 		case taken: // the answer took too long
-			soon(func() { free(ctx, c) })
+			soon(func() { free(ctx, c, d) })
 		}
 		select {
 		case <-time.After(wait/2 + rand.N(wait/2)):
@@ -187,7 +202,7 @@ func try(ctx context.Context, c Claim, d time.Duration) (taken bool, err error) 
 	}
 	soon(func() {
 		<-answered
-		free(ctx, c)
+		free(ctx, c, d)
 	})
 	return false, err
 }

@@ -17,6 +17,7 @@ import (
 type fake struct {
 	takes, renews []answer // each once; the last for ever
 	taken, freed  int
+	unfreed       int             // how often Free fails first
 	renewed       []time.Duration // since the test began
 	began         time.Time
 }
@@ -51,11 +52,36 @@ func (f *fake) Renew(ctx context.Context) (bool, error) {
 }
 
 func (f *fake) Free(context.Context) error {
+	if f.unfreed > 0 {
+		f.unfreed--
+		return errAway
+	}
 	f.freed++
 	return nil
 }
 
 var errAway = errors.New("away")
+
+// A lease that can't be given back, since its engine is away, is given back when that is there
+// again, and nobody waits for it for long. When it has expired, that ends.
+func TestFreedLater(t *testing.T) {
+	for fails, freed := range map[int]int{5: 1, 1_000_000: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{takes: []answer{{yes: true}}, renews: []answer{{yes: true}}, began: time.Now(), unfreed: fails}
+			_, release, err := Hold(t.Context(), f, DefaultTime)
+			require.NoError(t, err)
+			begun := time.Now()
+			release()
+			assert.LessOrEqual(t, time.Since(begun), freeTime)
+			time.Sleep(DefaultTime)
+			synctest.Wait()
+			assert.Equal(t, freed, f.freed)
+			left := f.unfreed
+			time.Sleep(time.Hour)
+			assert.Equal(t, left, f.unfreed)
+		})
+	}
+}
 
 func TestHold(t *testing.T) {
 	yes := answer{yes: true}
