@@ -15,12 +15,12 @@ var ErrUnavailable = errors.New("the store can't be reached")
 // length of the one before, up to the most.
 const (
 	leastRetry = 50 * time.Millisecond
-	mostRetry  = time.Second
+	mostRetry  = 500 * time.Millisecond
 )
 
 // Retry calls do until it returns nil or an error that is no [ErrUnavailable], and returns that.
-// Between calls it waits, first 25 to 50 ms, then twice as long each time, up to half a second
-// to a second, so that many replicas don't ask at once when the engine is back. It returns the
+// Between calls it waits, first 25 to 50 ms, then twice as long each time, up to a quarter to half
+// of a second, so that many replicas don't ask at once when the engine is back. It returns the
 // last error when ctx ends.
 //
 // What do does must be safe to repeat, as Get and Put of [Sessions] are.
