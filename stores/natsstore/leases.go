@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mcphybrid/mcphybrid/store"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -20,7 +21,7 @@ func (s leases) Lease(ctx context.Context, id string) (context.Context, func(), 
 	if err != nil {
 		return nil, nil, fmt.Errorf("natsstore: lease: %w", err)
 	}
-	held, release, err := s.of.waiting.Hold(ctx, id, &claim{kv: s.of.leases, key: key, holder: []byte(rand.Text())}, s.of.opts.LeaseTime)
+	held, release, err := s.of.waiting.Hold(ctx, id, &claim{nc: s.of.nc, kv: s.of.leases, key: key, holder: []byte(rand.Text())}, s.of.opts.LeaseTime)
 	if err != nil {
 		return nil, nil, fmt.Errorf("natsstore: lease %.256q: %w", id, unavailable(err))
 	}
@@ -29,14 +30,19 @@ func (s leases) Lease(ctx context.Context, id string) (context.Context, func(), 
 
 // A claim is a key of a bucket whose values expire, which one holder wants.
 type claim struct {
+	nc       *nats.Conn
 	kv       jetstream.KeyValue
 	key      string
 	holder   []byte
 	revision uint64 // of what we put last; 0 if it is not known whether we did
 }
 
-// Take implements [lease.Claim].
+// Take implements [lease.Claim]. It sends nothing without a connection: nats.go would send it with
+// the next one, when whoever asked has given up and gives nothing back.
 func (c *claim) Take(ctx context.Context) (taken bool, err error) {
+	if !c.nc.IsConnected() {
+		return false, nats.ErrDisconnected
+	}
 	c.revision, err = c.kv.Create(ctx, c.key, c.holder)
 	if isStale(err) {
 		return false, nil

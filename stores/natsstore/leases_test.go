@@ -97,7 +97,8 @@ func (c *counted) Get(ctx context.Context, key string) (jetstream.KeyValueEntry,
 func TestFree(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	kv := &counted{KeyValue: e.open(t, Options{}).leases}
+	s := e.open(t, Options{})
+	kv := &counted{KeyValue: s.leases}
 	ctx := t.Context()
 	free := func(c *claim) (is bool) {
 		require.NoError(t, c.Free(ctx))
@@ -105,7 +106,7 @@ func TestFree(t *testing.T) {
 		return isMissing(err)
 	}
 	take := func(key string) *claim {
-		c := &claim{kv: kv, key: key, holder: []byte("me")}
+		c := &claim{nc: s.nc, kv: kv, key: key, holder: []byte("me")}
 		taken, err := c.Take(ctx)
 		require.NoError(t, err)
 		require.True(t, taken)
@@ -127,5 +128,25 @@ func TestFree(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, free(c))
 	assert.True(t, free(take("expired")))
-	require.NoError(t, (&claim{kv: kv, key: "expired", holder: []byte("me"), revision: 1}).Free(ctx))
+	require.NoError(t, (&claim{nc: s.nc, kv: kv, key: "expired", holder: []byte("me"), revision: 1}).Free(ctx))
+}
+
+// Who asked for a lease while the servers were away, and gave up, does not have it when they are
+// back: the next one need not wait until it ends.
+func TestNobodyTakesALeaseInAnOutage(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	a := e.open(t, Options{})
+	e.stop()
+	away, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	_, _, err := a.Leases().Lease(away, "x")
+	assert.ErrorIs(t, err, store.ErrUnavailable)
+	e.start(t)
+	require.Eventually(t, func() bool { return a.nc.IsConnected() && a.nc.Flush() == nil }, 20*time.Second, 10*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), DefaultLeaseTime/2)
+	defer cancel()
+	_, release, err := e.open(t, Options{}).Leases().Lease(ctx, "x")
+	require.NoError(t, err)
+	release()
 }
