@@ -79,8 +79,8 @@ func testReplicas(t *testing.T, server string) {
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, r.kills, 3)
 	assert.Greater(t, r.turns, 5*s.conversations, "once at the beginning, and after each loss")
-	if *long > 0 {
-		assert.LessOrEqual(t, r.after[len(r.after)*99/100], time.Second, "a turn after the store has come back, the 99th of 100")
+	if *long > 0 && server == "" { // a process that is cut off from PostgreSQL finds out later
+		assert.Less(t, r.after[len(r.after)*99/100], leaseTime, "of 100 turns after the store has come back, 99 don't wait until leases end")
 	}
 	t.Log(r)
 }
