@@ -74,7 +74,7 @@ type searchOutcome struct {
 	client     bool     // the model is that of an MCP client, which may call tools by names of its own
 	readOnly   bool     // some of them are marked as such
 	keywords   bool     // the query had a keyword
-	callable   []string // tools that the query named, or matches best, although they need no search
+	callable   []string // tools that the query named, or alone matches, although they need no search
 	connecting []string // servers whose tools are not known yet
 	without    []string // found tools for which the list has no room
 	instructed bool     // the answer has instructions of a server
@@ -168,8 +168,8 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 		}
 	}
 	callable := v.alreadyNamed(query)
-	if callable == nil {
-		callable = v.alreadyMatching(ctx, query, found)
+	if len(found) == 0 && callable == nil {
+		callable = v.alreadyMatching(ctx, query)
 	}
 	readOnly := slices.ContainsFunc(answer.Tools, func(t foundTool) bool { return t.ReadOnly })
 	answer.Message = searchOutcome{
@@ -285,17 +285,10 @@ func (v *view) alreadyNamed(query string) []string {
 }
 
 // alreadyMatching returns the registered names of the inline and active tools that best
-// match query: those that match it better than all that were found.
-func (v *view) alreadyMatching(ctx context.Context, query string, found []*BridgeTool) (names []string) {
+// match query.
+func (v *view) alreadyMatching(ctx context.Context, query string) (names []string) {
 	active := v.activeInList()
-	for _, t := range found {
-		delete(active, t) // since this search
-	}
-	may := func(t *BridgeTool, st standing) bool { return st == inline || active[t] || slices.Contains(found, t) }
-	for _, h := range v.search(ctx, query, SearchOptions{Limit: maxNearest, By: ByWords}, may).Hits {
-		if slices.Contains(found, h.Tool) {
-			break
-		}
+	for _, h := range v.search(ctx, query, SearchOptions{Limit: maxNearest, By: ByWords}, func(t *BridgeTool, st standing) bool { return st == inline || active[t] }).Hits {
 		names = append(names, h.Tool.name)
 	}
 	return names
