@@ -10,8 +10,8 @@ import (
 // errNoChange says that a change left everything as it was.
 var errNoChange = errors.New("nothing has changed")
 
-// publishChange calls f, which may change the sources, their hints or the policy, and publishes the new catalog. If f
-// returns an error, it publishes nothing and returns the error. After errNoChange
+// publishChange calls f, which may change the sources, their hints or the policy, and
+// publishes the new catalog. If f returns an error, it publishes nothing and returns the error. After errNoChange
 // it returns nil.
 func (m *Manager) publishChange(f func() error) error {
 	m.mu.Lock()

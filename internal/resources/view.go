@@ -225,8 +225,9 @@ const (
 
 // Locate returns who has what is asked for, of one server or, if that is "", of all.
 // A resource need not be listed if a template can expand to its URI, a skill has a file of
-// that URI, or links lead to it. If it is nowhere, it is where it may be unlisted. Who has it does not depend on what the session may have: so no server answers in
-// the place of another. The error is an [Unknown], says why the session may not have
+// that URI, or links lead to it. One that is nowhere so is with the servers that may have
+// unlisted ones. Who has it does not depend on what the session may have: so no server answers
+// in the place of another. The error is an [Unknown], says why the session may not have
 // it, or is that of ctx.
 func (v *View) Locate(ctx context.Context, kind Kind, server, id string, links *Links) (Place, error) {
 	have := v.holders(ctx, kind, server, id, links)
@@ -328,59 +329,6 @@ func (v *View) holders(ctx context.Context, kind Kind, server, id string, links 
 		}
 	}
 	return have
-}
-
-// unlisted returns who may have a resource that is nowhere. Of two servers of one name, only
-// the first is asked, and nobody learns of one that it may not ask.
-func (v *View) unlisted(ctx context.Context, server string, uri *asked) (have []*holder) {
-	for _, p := range v.Unlisted {
-		names, there := v.Server(p)
-		first := !slices.ContainsFunc(have, func(h *holder) bool { return h.Server == p.Server })
-		if there && first && (server == "" || p.Server == server) && v.barURI(p.Of, names, uri) == nil {
-			have = append(have, &holder{Place: p, refused: v.barExpanded(ctx, p, uri)})
-		}
-	}
-	return have
-}
-
-// barExpanded returns why the session may not have a resource that is nowhere, or nil: uri is
-// another spelling of one to which only templates can expand that the session may not use.
-func (v *View) barExpanded(ctx context.Context, p Place, uri *asked) error {
-	type judged struct {
-		*template
-		refused error
-	}
-	var templates []judged
-	bars := false
-	for _, s := range v.Shelves {
-		for _, e := range s.All() {
-			if s.Of == p.Of && e.Kind == Template && e.Names.Server == p.Server {
-				refused := v.refusal(e, Resource, uri.uri)
-				templates, bars = append(templates, judged{e.folded, refused}), bars || refused != nil
-			}
-		}
-	}
-	if !bars {
-		return nil
-	}
-	forms, _ := uri.forms() // barURI has seen the error
-	for _, form := range forms {
-		var why error
-		for _, t := range templates {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if t.matches(form) {
-				if why = t.refused; why == nil {
-					break
-				}
-			}
-		}
-		if why != nil {
-			return why
-		}
-	}
-	return nil
 }
 
 // barSkills returns why the session may not read a file of skills that are all held back,
