@@ -26,6 +26,10 @@ func TestUnlistedResources(t *testing.T) {
 	_, err = s.ReadResource(t.Context(), "archive", "other://x")
 	assert.NotErrorIs(t, err, ErrUnknownResource)
 	assert.ErrorContains(t, err, "not found", "the server says so")
+	for _, uri := range []string{"skill://x/SKILL.md", "SKILL://x/SKILL.md"} {
+		_, err = s.ReadResource(t.Context(), "archive", uri)
+		assert.ErrorIs(t, err, ErrUnknownResource, "nobody has accepted it, and NoSkills may forbid it")
+	}
 
 	// Access lists hold for every spelling, and nobody learns of a server that may not be asked.
 	narrow := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"archive/mem://secret*", "first letter"}}})

@@ -3,11 +3,16 @@ package resources
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // unlisted returns who may have a resource that is nowhere. Of two servers of one name, only
-// the first is asked, and nobody learns of one that it may not ask.
+// the first is asked, and nobody learns of one that it may not ask. Files of skills are read by
+// what a server lists of the skill, or not at all.
 func (v *View) unlisted(ctx context.Context, server string, uri *asked) (have []*holder) {
+	if scheme, _, _ := strings.Cut(uri.uri, ":"); strings.EqualFold(scheme, "skill") {
+		return nil
+	}
 	for _, p := range v.Unlisted {
 		names, there := v.Server(p)
 		first := !slices.ContainsFunc(have, func(h *holder) bool { return h.Server == p.Server })
