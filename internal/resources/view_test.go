@@ -91,16 +91,24 @@ func TestSpellingsOfAFileThatIsHeldBack(t *testing.T) {
 	held := entry(t, "s", Skill, raw)
 	held.Quarantined = errors.New("held back")
 	v := everything(shelf(held))
-	v.Unlisted = []Place{{nil, "s"}}
+	linked := func(uri string) *Links { return (*Links)(nil).With(Place{nil, "s"}, []string{uri}) }
 	for _, uri := range []string{
 		"skill://Docs/b/f%200.md", "skill://docs/b/f%200.md", "skill://Docs/b/f 0.md", "skill://Docs/b/f%25200.md", "skill://Docs//b/x/../f%200.md",
 		"skill:Docs/b/f 0.md", "skill://Docs/b/f%200.md?x", "skill://Docs/b/./SKILL.md", "skill://docs/b/SKILL.md",
 	} {
-		_, err := v.Locate(t.Context(), Resource, "", uri, nil)
+		_, err := v.Locate(t.Context(), Resource, "", uri, linked(uri))
 		assert.ErrorContains(t, err, "held back", uri)
 	}
-	_, err := v.Locate(t.Context(), Resource, "", "skill://Docs/b/other.md", nil)
+	const other = "skill://Docs/b/other.md"
+	_, err := v.Locate(t.Context(), Resource, "", other, linked(other))
 	assert.NoError(t, err)
+
+	// A server that may have unlisted resources is not asked for files of skills.
+	v.Unlisted = []Place{{nil, "s"}}
+	for _, uri := range []string{other, "Skill://Docs/b/other.md"} {
+		_, err = v.Locate(t.Context(), Resource, "", uri, nil)
+		assert.ErrorContains(t, err, "unknown", uri)
+	}
 }
 
 // What templates can expand to that are all held back is not read under another spelling. One
