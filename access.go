@@ -6,7 +6,7 @@ import (
 )
 
 // Access lists count where tools come in (receive.go), where they are made (makeTools in servertools.go) and
-// for each session (decideEach in partition.go).
+// for each session and user (screening.go).
 
 // Access says by name which tools may be used: if Allow is not empty, those that one of
 // its entries matches, and none that an entry of Deny matches. Entries are names, or

@@ -1,5 +1,13 @@
 package mcphybrid
 
+// How a deferred tool becomes active in a session, in three phases: collect, register, publish.
+//
+//	found    modelsearch.go, providersearch.go, selectfor.go   ─┐
+//	called   call.go; by the host's registry, sessions.go      ─┼─▶ activate ─▶ registrar.go ─▶ the host's registry
+//	needed   skillview.go, and sessionneeds.go, also for these ─┘           └─▶ appendnew.go ─▶ what the model is sent
+//
+// lastuse.go remembers when active tools were used, and compact.go drops them by that.
+
 import "slices"
 
 // ActivateTools makes the tools with these registered names callable, and after
@@ -8,6 +16,10 @@ import "slices"
 // active before. It returns a name only after the session's [Registry], if there
 // is one, holds the tool. It skips unknown names, tools that the session may not
 // use, and those for which the list has no room: see [ListOptions].
+//
+// The model has their definitions from the next [Session.Turn] on, or the next list of a host
+// without Turn: in the list of tools, in the conversation or as text, by the session's
+// [Disclosure]. With [ByProvider] it gets them by a search.
 func (s *Session) ActivateTools(names []string) []string {
 	callable, _ := s.activate(s.view().withNeeded(names))
 	return namesOf(callable)
@@ -76,11 +88,11 @@ func (s *Session) appendActive(tools []*BridgeTool) (callable, fresh, without []
 	isActive := v.activeSet()
 	active := slices.Clip(v.active) // so that append copies
 	for _, t := range tools {
-		t, p := v.lookup(t.name)
+		t, st := v.lookup(t.name)
 		if t == nil {
 			continue
 		}
-		if p.Searchable() {
+		if st.Searchable() {
 			if !isActive[t] && !s.tryAdd(left, t) {
 				without, s.full = append(without, t), true
 				continue
@@ -96,46 +108,6 @@ func (s *Session) appendActive(tools []*BridgeTool) (callable, fresh, without []
 	s.active = active
 	s.usage.activations += len(fresh)
 	return callable, fresh, without
-}
-
-// A lastUse is what a session knows of the use of an active tool.
-type lastUse struct {
-	turn int // of the last use
-	act  int // its place in the order of the session's activations
-}
-
-// use records that t is used, and if fresh is set, that it was activated. The
-// caller holds mu.
-func (s *Session) use(t *BridgeTool, fresh bool) {
-	if s.lastUsed == nil {
-		s.lastUsed = make(map[string]lastUse)
-	}
-	u := s.lastUsed[t.name]
-	u.turn = s.userTurn
-	if fresh {
-		s.activations++
-		u.act = s.activations
-	}
-	s.lastUsed[t.name] = u
-}
-
-// inUse reports whether t and the tools that it needs are inline or active, in
-// their current version. It records their use.
-func (s *Session) inUse(t *BridgeTool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.viewLocked()
-	use := func(t *BridgeTool) bool {
-		if there, p := v.lookup(t.name); p == inline {
-			return there == t
-		}
-		if !slices.Contains(v.active, t) {
-			return false
-		}
-		s.use(t, false)
-		return true
-	}
-	return use(t) && !slices.ContainsFunc(v.needed(t), func(n *BridgeTool) bool { return !use(n) })
 }
 
 // isNamed reports whether one of tools has that registered name.

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -373,31 +376,82 @@ func TestActivationWritesToNoView(t *testing.T) {
 	}
 }
 
-// The default registry removes exactly the tool that it is given, not another
-// one with the same name.
-func TestUnregisterGoesByIdentity(t *testing.T) {
+// By bridge, no tool can be added to the list. So a tool that the host activates comes with
+// its definition as text, once, and the model calls it through the call tool.
+func TestActivatedByBridge(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry()
-	first, second := &schemaTool{"a", "first", "{}"}, &schemaTool{"a", "second", "{}"}
-	r.Register(first)
-	r.Register(second)
-	r.Unregister(first)
-	got, ok := r.Get("a")
-	require.True(t, ok)
-	assert.Same(t, second, got)
-	r.Unregister(second)
-	_, ok = r.Get("a")
-	assert.False(t, ok)
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 60)}, StateParts: store.FileParts(t.TempDir())})
+	early := m.NewSession(nil)
+	require.Equal(t, []string{"mcp_a__tool_050"}, early.ActivateTools([]string{"mcp_a__tool_050"}))
+	begun, err := early.Turn(provider.OpenAIChat, "gpt-4.1")
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(begun.System, `- {"name":"mcp_a__tool_050","server":"a","description":`), begun.System)
+
+	s := m.NewSession(nil)
+	first, err := s.Turn(provider.OpenAIChat, "gpt-4.1")
+	require.NoError(t, err)
+	assert.NotContains(t, first.System, textActiveHeading)
+	s.ActivateTools([]string{"mcp_a__tool_059", "mcp_a__tool_001"})
+	second, err := s.Turn(provider.OpenAIChat, "gpt-4.1")
+	require.NoError(t, err)
+	assert.Equal(t, first.System, second.System)
+	assert.Equal(t, first.Tools, second.Tools)
+	require.Len(t, second.Append, 1)
+	assert.Contains(t, second.News, "\n\n"+textActiveHeading+textDefinition(m.cur.Load().tool("mcp_a__tool_059")))
+	assert.NotContains(t, second.News, "tool_001", "it is inline")
+
+	restored, changed, err := m.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, changed)
+	for _, s := range []*Session{s, restored} {
+		s.ActivateTools([]string{"mcp_a__tool_059"})
+		third, err := s.Turn(provider.OpenAIChat, "gpt-4.1")
+		require.NoError(t, err)
+		assert.Nil(t, third.Append, "it was told")
+	}
+	assert.Equal(t, s.PromptSections(PromptFull), restored.PromptSections(PromptFull))
+
+	noCalls := m.NewSession(&SessionOptions{Disclosure: ByBridge, Access: Access{Deny: []string{CallToolName}}})
+	_, err = noCalls.Turn(provider.OpenAIChat, "gpt-4.1")
+	require.NoError(t, err)
+	noCalls.ActivateTools([]string{"mcp_a__tool_059"})
+	turn, err := noCalls.Turn(provider.OpenAIChat, "gpt-4.1")
+	require.NoError(t, err)
+	assert.Nil(t, turn.Append, "the model could not call it")
+	assert.Contains(t, turn.Waiting, "mcp_a__tool_059")
 }
 
-// The default registry shares no list of names with its callers.
-func TestToolGroupsAreCopies(t *testing.T) {
+// By the bridge, a tool that comes after the list was sent is deferred. Once it is active, it
+// stays so, and once only, whatever else changes and wherever the session goes on.
+func TestBridgeKeepsActive(t *testing.T) {
 	t.Parallel()
-	r := NewRegistry()
-	names := []string{"a", "b"}
-	r.RegisterToolGroup("g", names)
-	names[0] = "x"
-	assert.Equal(t, []string{"a", "b"}, r.ToolGroup("g"))
-	r.ToolGroup("g")[1] = "y"
-	assert.Equal(t, []string{"a", "b"}, r.ToolGroup("g"))
+	for _, first := range []int{3, 45} { // without and with the tool that calls others
+		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", first)}})
+		require.NoError(t, m.Start(t.Context()))
+		r := NewRegistry()
+		s := m.NewSession(&SessionOptions{Registry: r})
+		turnOf(t, s, provider.OpenAIChat, "")
+		require.NoError(t, m.SetRules([]Rule{{Name: "little", Patterns: []string{"b/*", "a/tool_000", "a/tool_001", "c/*"}, Action: RuleInclude}}))
+		require.NoError(t, m.AddServer(t.Context(), inProcess("b", 3)))
+		want := []string{"mcp_b__tool_001"}
+		require.Equal(t, want, s.ActivateTools(want))
+		require.NoError(t, m.AddServer(t.Context(), inProcess("c", 1)))
+		stays := func(s *Session, r *ToolRegistry) {
+			t.Helper()
+			require.Equal(t, want, toolNames(s.ActiveTools()))
+			require.Equal(t, 1, s.Stats().Active)
+			_, ok := r.Get(want[0])
+			require.True(t, ok)
+			require.NoError(t, check(m, s))
+		}
+		stays(s, r)
+
+		r = NewRegistry()
+		s, _, err := m.RestoreSession(s.Save(), &SessionOptions{Registry: r})
+		require.NoError(t, err)
+		stays(s, r)
+		require.Equal(t, want, s.ActivateTools(want))
+		require.NoError(t, m.SetRules([]Rule{{Name: "brief", Patterns: []string{"b/*"}, Action: RuleSummarize}}))
+		stays(s, r)
+	}
 }

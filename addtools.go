@@ -91,7 +91,7 @@ func (m *Manager) localDefinition(server string, t mcpserver.ServerTool) (*defin
 	if err != nil {
 		return nil, err
 	}
-	d, err := m.rawDefinitions.parse(server, raw, m.opts.Limits.MaxDefinition)
+	d, err := m.sharedDefinitions().parse(server, raw, m.opts.Limits.MaxDefinition)
 	if err != nil {
 		return nil, err
 	}

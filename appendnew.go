@@ -25,6 +25,8 @@ func (v *view) appendNew(list []listItem) []listItem {
 			versions[e.tool.name]++
 		case e.isMeta():
 			metas[e.meta] = true
+		case e.section == activeText:
+			tools[e.tool.name] = true
 		case e.section == summaryLines && e.tool != nil:
 			summaries[e.tool.name] = true
 		}
@@ -91,15 +93,19 @@ func (v *view) appendNew(list []listItem) []listItem {
 	}
 	if v.disclosure == ByProvider && !v.begun && !v.loads {
 		left := v.growth(slices.Concat(list, fresh), listItem.isTool, func(st standing) bool { return st != hidden })
-		for t, p := range v.each() {
-			if p.Searchable() && !tools[t.name] && left.add(t.origin()) {
+		for t, st := range v.each() {
+			if st.Searchable() && !tools[t.name] && left.add(t.origin()) {
 				add(t, asDeferred, noSection)
 			}
 		}
 	}
-	if v.disclosure != ByBridge {
-		for _, t := range v.active {
+	called := v.disclosure == ByBridge && v.offers(metaCall) && (!v.fixed || metas[metaCall])
+	for _, t := range v.active {
+		switch {
+		case v.disclosure != ByBridge:
 			add(t, asTool, noSection)
+		case called && !tools[t.name]: // the host activated it
+			fresh = append(fresh, listItem{section: activeText, tool: t})
 		}
 	}
 	if fresh == nil {
@@ -116,23 +122,6 @@ const maxVersions = 4
 // server is not here.
 func (v *view) left(t *BridgeTool) bool {
 	return !isThere(t, v.catalogs) && !v.ended && !v.restored.isAway(t, v.catalogs)
-}
-
-// growth returns the room for more of the items in list that count, such as tools of
-// the standings now.
-func (v *view) growth(list []listItem, counts func(listItem) bool, now func(standing) bool) *listGrowth {
-	g := newListGrowth(v.policy.list)
-	for t, st := range v.each() {
-		if now(st) {
-			g.there(t.origin())
-		}
-	}
-	for _, e := range list {
-		if counts(e) {
-			g.add(e.tool.origin())
-		}
-	}
-	return g
 }
 
 // minGuided is from how many tokens of inline definitions on the sections have

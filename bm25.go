@@ -1,5 +1,10 @@
 package mcphybrid
 
+// BM25 as it is published: the plain formula, over plain texts that tokenize.go splits. A session does not rank
+// by it unless the host chooses RankerClassic: the default is the index of package search (search/bm25f.go,
+// search/score.go), the same formula over the fields of a tool, and tests measure that one by this one.
+// ranker.go chooses, and deferredindex.go makes the index of the deferred tools with what it chose.
+
 import (
 	"cmp"
 	"fmt"
@@ -8,9 +13,6 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/search"
 )
-
-// Here is BM25 as it is published: [RankerClassic] uses it, and tests measure the others by
-// it. The default ranks by package search: the same formula over the fields of a tool.
 
 // The default parameters of BM25. They are those of the published reference and of
 // Lucene, see

@@ -367,7 +367,7 @@ func TestRateLimited(t *testing.T) {
 				assert.Equal(t, sent, requests.Load(), "a call does not begin an attempt either")
 			}
 			assert.GreaterOrEqual(t, st.Retry.Sub(st.Since), test.least)
-			assert.Less(t, st.Retry.Sub(st.Since), test.most+time.Second)
+			assert.LessOrEqual(t, time.Until(st.Retry), test.most) // the attempt itself may have taken long
 		})
 	}
 }
@@ -463,39 +463,6 @@ func TestErrorsHaveNoAddresses(t *testing.T) {
 			assert.Contains(t, text, "0x…", name)
 		}
 	}
-}
-
-// All servers together may list no more than the limit. What is refused leaves
-// what was there, and the others go on.
-func TestMaxCatalog(t *testing.T) {
-	t.Parallel()
-	text := strings.Repeat("x", 10_000)
-	list := func(n, size int) (tools []mcpserver.ServerTool) {
-		for i := range n {
-			tools = append(tools, echoTool(fmt.Sprint("tool", i), text[:size]))
-		}
-		return tools
-	}
-	srv := mcpserver.NewMCPServer("a", "1", mcpserver.WithToolCapabilities(true))
-	srv.SetTools(list(5, 10_000)...)
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxCatalog: 100_000, Reconnect: time.Millisecond}, Servers: []ServerConfig{{Name: "a", InProcess: srv}}})
-	err := m.AddServer(t.Context(), serving("b", list(5, 10_000)...))
-	assert.ErrorContains(t, err, `server "b": its tools have 51`)
-	assert.ErrorContains(t, err, "together more than the limit of 100000")
-	require.NoError(t, m.AddServer(t.Context(), serving("c", list(4, 10_000)...)))
-	srv.SetTools(list(7, 10_000)...)
-	soon(t, func() bool { return m.Servers()[0].State == StateDegraded })
-	assert.ErrorContains(t, m.Servers()[0].Err, "together more than the limit of 100000")
-	assert.Equal(t, 9, m.Stats().Tools)
-	_, err = m.Call(t.Context(), "mcp_a__tool4", nil)
-	assert.NoError(t, err)
-	require.True(t, m.RemoveServer("c"))
-	soon(t, func() bool { return m.Stats().Tools == 7 && m.Servers()[0].State == StateReady }, "there is room now")
-
-	u, err := m.NewUser("u", &UserOptions{Servers: []ServerConfig{serving("own", list(9, 10_000)...)}})
-	require.NoError(t, err)
-	assert.NoError(t, u.Start(t.Context()), "a user's servers are counted for themselves")
-	assert.NoError(t, errors.Join(m.Problems()...))
 }
 
 // The limits hold for lists from the cache too: the server is asked instead.

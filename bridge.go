@@ -27,7 +27,7 @@ import (
 //
 // The first asks for the tool to be inline: up to five such tools of a server rank
 // before all others except pins, and count towards the limits on inline tools. The
-// second has further words by which a search finds it. Published clients understand
+// second has further words by which a search finds it, except with [RankerClassic]. Published clients understand
 // these two as well. The third names other tools of the server that this one needs, by
 // their own names, at most 32: see [Options.Needs].
 type BridgeTool struct {
@@ -66,8 +66,10 @@ func (t *BridgeTool) Description() string { return t.def.Description }
 func (t *BridgeTool) InputSchema() json.RawMessage { return t.def.Input() }
 
 // OutputSchema returns the JSON Schema of the structured content, as InputSchema does,
-// or nil if the server sent none, or models get a part: see [ServerConfig.ResultSelect]. It is
-// shared and must not be changed.
+// or nil if the server sent none, or models get a part: see [ServerConfig.ResultSelect]. It is also
+// nil if some validators refuse the schema, since that may cost a client the whole list of tools: it
+// must be valid in drafts 7 and 2020-12, refer to no other document, and have patterns that Go
+// and JavaScript read alike. [BridgeTool.Raw] has it. It is shared and must not be changed.
 func (t *BridgeTool) OutputSchema() json.RawMessage {
 	if t.selects != "" {
 		return nil

@@ -158,6 +158,13 @@ func TestClientSession(t *testing.T) {
 	assert.Equal(t, "mcp_zoo__paint was not called: it does not say that it only reads. Call it with mcp_tool_call.", resultText(t, r))
 	_, err = call(CallToolName, `{"name":"mcp_zoo__paint"}`)
 	require.NoError(t, err)
+	for _, by := range []string{CallToolName, ReadOnlyCallToolName} {
+		for _, called := range []string{CallToolName, ReadOnlyCallToolName} {
+			r, err = call(by, `{"name":"`+called+`","arguments":{"name":"mcp_zoo__look"}}`)
+			require.NoError(t, err)
+			assert.Contains(t, resultText(t, r), by+" was not run: it can't call itself", called)
+		}
+	}
 
 	for i, tool := range s.Tools() {
 		hints := tool.(interface{ Annotations() mcp.ToolAnnotation }).Annotations()

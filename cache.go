@@ -126,7 +126,7 @@ func (m *Manager) refreshCache() error {
 func (m *Manager) fromCache(src *source, c *cache.Server, own string) (list received, ok bool) {
 	all := resources.Listed(c.Lists, cache.Tools)
 	ctx := context.Background()
-	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.rawDefinitions, m.opts.Limits.MaxDefinition)
+	defs, problems, _, err := src.parseDefinitions(ctx, all.Elements[upstream.Tools], m.names, m.sharedDefinitions(), m.opts.Limits.MaxDefinition)
 	others, more, _ := src.lister(m.opts.Access, m.names, m.opts.Limits.MaxDefinition).Check(ctx, all, nil)
 	if problems = append(problems, more...); err != nil || len(problems) > 0 || len(defs)+len(others) > m.opts.Limits.MaxTools {
 		return list, false

@@ -544,7 +544,7 @@ func TestRefreshStoresWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	doc, web := &mcptest.Store{Err: errors.New("no network")}, newVersions(t, echoTool("a", ""))
 	failed := make(chan struct{}, 100)
-	log := slog.New(slog.NewTextHandler(logWriter(func(p []byte) (int, error) {
+	log := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
 		if strings.Contains(string(p), "storing the catalog: no network") {
 			failed <- struct{}{}
 		}
@@ -605,6 +605,11 @@ func TestPrivateLists(t *testing.T) {
 			assert.Equal(t, StateReady, state(doc, ann), "his is there by now")
 		} else {
 			assert.Equal(t, StateCached, state(doc, bob))
+		}
+		for _, extensions := range []map[string]any{{"x": 1}, {"x": 2}, nil} { // a server may list other tools for them
+			m, _ := newTestManager(t, &Options{Cache: doc, Extensions: extensions, Servers: []ServerConfig{{Name: "web", URL: url, Headers: ann.Headers}}})
+			assert.Equal(t, StateReady, m.Servers()[0].State, "%v", extensions)
+			require.NoError(t, m.Close())
 		}
 		for name, cfg := range map[string]ServerConfig{
 			"a function": {HeaderFunc: func(context.Context) (http.Header, error) { return nil, nil }, Headers: ann.Headers},

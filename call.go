@@ -1,5 +1,7 @@
 package mcphybrid
 
+// A call by name, from the look-up to the result. refusals.go has what the model reads of a refused one.
+
 import (
 	"context"
 	"crypto/sha256"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/nearest"
@@ -37,7 +40,8 @@ type callKind uint8
 
 const (
 	callByModel  callKind = iota
-	callToRead            // by the model, of a tool that says that it only reads
+	callByBridge          // by the model, with the call tool
+	callToRead            // likewise, of a tool that says that it only reads
 	callFromApp           // by a page of the tool's server
 	callFromCode          // by code that the model wrote
 )
@@ -68,7 +72,8 @@ type Middleware func(next Handler) Handler
 //  4. Run [Options.Middleware]. What it passes on is looked up and checked again.
 //  5. Activate the tool if it is deferred, unless the session works [ByBridge].
 //  6. Run it.
-//  7. Cut a result longer than [Options.MaxResult].
+//  7. Take the part of the result that [ServerConfig].ResultSelect asks for, and cut one longer
+//     than [Options.MaxResult].
 //
 // A call that fails in steps 1 to 4 activates nothing.
 //
@@ -79,6 +84,10 @@ type Middleware func(next Handler) Handler
 // [ErrBadArguments], [ErrQuarantined], [ErrChanged], [ErrServerDown], [ErrClosed],
 // [context.DeadlineExceeded] after a call timeout, or an error of the server or a
 // middleware.
+//
+// Where a server's result has more than 64 KiB, and its structured content more than 20,000
+// values, StructuredContent is not decoded, for middleware too: it is the [json.RawMessage] that
+// RawStructuredContent is.
 func (s *Session) Call(ctx context.Context, name string, args any) (*mcp.CallToolResult, error) {
 	t := s.metaNamed(s.view(), name)
 	if t == nil {
@@ -110,8 +119,8 @@ func (s *Session) callTool(ctx context.Context, name string, args any, kind call
 	name = name[:min(len(name), maxAskedName)]
 	v := s.view()
 	t, err := s.toolToCall(v, name)
-	if errors.Is(err, ErrUnknownTool) {
-		if of, away := s.awayTool(v, name); of != nil {
+	if unknown := new(UnknownToolError); errors.As(err, &unknown) {
+		if of, away := s.awayTool(v, name, unknown.Connecting != ""); of != nil {
 			if there, down := s.tenant.manager.connectServer(ctx, of, away.Server); down != nil {
 				err = upstream.About(down, "tool", away.Own, away.Server)
 			} else if there {
@@ -144,37 +153,23 @@ func (s *Session) callTool(ctx context.Context, name string, args any, kind call
 }
 
 // awayTool returns the owner of a tool that is not here but whose server may have it: a
-// tool that a saved state shows, or one of a server that was never up. It is nil if
-// there is none that the session may use.
-func (s *Session) awayTool(v *view, name string) (of *owner, t rules.Subject) {
+// tool that a saved state shows, or one of a server that was never up, unless the caller has
+// seen that one connecting. It is nil if there is none that the session may use.
+//
+// The server may have listed its tools since v, or may be connecting by now. What counts is
+// that v has no list of it: then the caller waits until it is connected, and looks again.
+func (s *Session) awayTool(v *view, name string, connecting bool) (of *owner, t rules.Subject) {
 	if kept := v.restored[name]; kept != nil {
 		return kept.owner, kept.def.subject()
 	}
-	of, t = s.tenant.manager.unlistedServerOf(name)
+	if connecting {
+		return nil, t
+	}
+	of, t = s.tenant.manager.unlistedServerOf(name, v.catalogs)
 	if of == nil || !v.rights.Permit(t) || !rules.Access(s.tenant.opts.Access).Permits(t) || !s.tenant.manager.permits(of, t) {
 		return nil, t
 	}
 	return of, t
-}
-
-// refusalFor returns the text that tells the model why a call has no result.
-func (s *Session) refusalFor(v *view, name string, err error) string {
-	var unknown *UnknownToolError
-	if errors.As(err, &unknown) {
-		s.nameKnown(v.toolsNamed(unknown.Nearest))
-	}
-	var since time.Time
-	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
-		if st, ok := s.tenant.manager.status(t.owner, t.def.Server); ok && st.State == StateDown {
-			since = st.Since
-		}
-	}
-	canSearch := v.offers(metaSearch) && (v.searchMode() || len(s.tenant.manager.connectingServers(v.rights)) > 0)
-	text := textRefused(name, "called", err, canSearch, since)
-	if v.loads && unknown != nil {
-		text = textForToolSearch(text)
-	}
-	return text
 }
 
 // toolToCall returns the tool with that name if the session may call it.
@@ -200,12 +195,12 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 		return nil, held
 	}
 	connecting, isConnecting := s.tenant.manager.connecting(name)
-	removed, left := v.removed(name)
-	if left && !v.rights.Permit(*removed.subject) || isConnecting && !v.rights.Permit(connecting) {
+	removed := v.removed(name)
+	if removed != nil && !v.rights.Permit(removed.subject) || isConnecting && !v.rights.Permit(connecting) {
 		return nil, &permissionError{name: name}
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: connecting.Server}
-	if left {
+	if removed != nil {
 		unknown.Gone = removed.since
 		return nil, unknown
 	}
@@ -215,9 +210,12 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 			return nil, unknown
 		}
 	}
+	if unknown.Away = s.awayServerOf(v, name); unknown.Away != "" {
+		return nil, unknown
+	}
 	unknown.Nearest = nearest.Names(name, func(yield func(string) bool) {
-		for t, p := range v.each() {
-			if p != hidden && !yield(t.name) {
+		for t, st := range v.each() {
+			if st != hidden && !yield(t.name) {
 				return
 			}
 		}
@@ -255,7 +253,7 @@ func (s *Session) callFound(ctx context.Context, t *BridgeTool, args any, kind c
 	}
 	s.link(t.origin(), result.Content)
 	// The host's code may have made the result: its JSON is of the host's making too.
-	return hostcode.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.serve(ctx, t, result), nil })
+	return hostcode.Call("the tool's result", func() (*mcp.CallToolResult, error) { return s.serve(ctx, t, result, kind), nil })
 }
 
 // wrapped returns the handler that makes calls, wrapped in middleware.

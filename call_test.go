@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -154,6 +156,135 @@ func TestCallsToServersThatDoNotServe(t *testing.T) {
 	require.NoError(t, <-started)
 	_, err = m.Call(t.Context(), "mcp_slow_one__run", nil)
 	assert.NoError(t, err)
+}
+
+// A call of a tool whose server becomes ready, or begins to connect, between the looks for the
+// tool and at the server is made, and not of an unknown tool.
+func TestCallsWhileAServerBecomesReady(t *testing.T) {
+	t.Parallel()
+	for _, first := range []State{StateConnecting, StateDown} {
+		release := make(chan struct{})
+		var fails atomic.Bool
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+			if fails.Load() {
+				panic("no disk")
+			}
+			<-release
+		})
+		slow := ServerConfig{Name: "slow", InProcess: mcpserver.NewMCPServer("slow", "1", mcpserver.WithHooks(hooks))}
+		mcpServer(slow).AddTools(echoTool("run", "Runs"))
+		fails.Store(first == StateDown)
+		m := NewManager(&Options{Servers: []ServerConfig{slow}, Limits: ServerLimits{Reconnect: time.Hour}})
+		defer m.Close()
+		is := func(state State) { soon(t, func() bool { return m.Servers()[0].State == state }) }
+		looks := lookingManager{m.manager, new(atomic.Bool), func() {}, func() {}}
+		if first == StateConnecting {
+			looks.before = func() { close(release); is(StateReady) }
+		} else {
+			looks.after = func() {
+				fails.Store(false)
+				go func() { _ = m.Restart(context.Background(), "slow") }()
+				is(StateConnecting)
+				close(release)
+			}
+		}
+		m.manager = looks
+		started := make(chan error, 1)
+		go func() { started <- m.Start(context.Background()) }()
+		is(first)
+		looks.next.Store(true)
+		_, err := m.NewSession(nil).Call(t.Context(), "mcp_slow__run", nil)
+		assert.NoError(t, err, first)
+		assert.Equal(t, first == StateDown, <-started != nil)
+	}
+}
+
+// So is what a server has that becomes ready between the looks at the servers and at what they
+// have: a search finds its tool, and its resource is read.
+func TestLooksWhileAServerBecomesReady(t *testing.T) {
+	t.Parallel()
+	for name, look := range map[string]func(s *Session) (string, error){
+		"search": func(s *Session) (string, error) {
+			r, err := s.Call(t.Context(), SearchToolName, `{"query":"zebra"}`)
+			return resultText(t, r), err
+		},
+		"resource": func(s *Session) (string, error) {
+			r, err := s.ReadResource(t.Context(), "slow", "zoo://zebra")
+			if err != nil {
+				return "", err
+			}
+			return r.Contents[0].(mcp.TextResourceContents).Text, nil
+		},
+	} {
+		release := make(chan struct{})
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { <-release })
+		slow := mcpserver.NewMCPServer("slow", "1", mcpserver.WithHooks(hooks), mcpserver.WithResourceCapabilities(false, false))
+		slow.AddTools(echoTool("ride", "Rides a zebra"))
+		slow.AddResource(mcp.NewResource("zoo://zebra", "zebra"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+			return []mcp.ResourceContents{mcp.TextResourceContents{URI: "zoo://zebra", Text: "mcp_slow__ride"}}, nil
+		})
+		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "slow", InProcess: slow}, inProcess("b", 1)}})
+		defer m.Close()
+		looks := lookingManager{m.manager, new(atomic.Bool), func() {
+			close(release)
+			soon(t, func() bool { return m.Servers()[0].State == StateReady })
+		}, func() {}}
+		m.manager = looks
+		started := make(chan error, 1)
+		go func() { started <- m.Start(context.Background()) }()
+		soon(t, func() bool { return m.IsSearchMode() && m.Servers()[0].State == StateConnecting })
+		looks.next.Store(true)
+		got, err := look(m.NewSession(nil))
+		assert.NoError(t, err, name)
+		assert.Contains(t, got, "mcp_slow__ride", name)
+		require.NoError(t, <-started)
+	}
+}
+
+// While a start loads what it needs, a call is told that its server connects.
+func TestCallsBeforeAServerConnects(t *testing.T) {
+	t.Parallel()
+	loading, release := make(chan struct{}), make(chan struct{})
+	hang := sync.OnceFunc(func() { close(loading); <-release })
+	m := NewManager(&Options{Usage: &UsageOptions{Store: hangingStore{hang}}, Servers: []ServerConfig{serving("slow", echoTool("run", "Runs"))}})
+	defer m.Close()
+	started := make(chan error, 1)
+	go func() { started <- m.Start(context.Background()) }()
+	<-loading
+	_, err := m.Call(t.Context(), "mcp_slow__run", nil)
+	assert.EqualError(t, err, `mcphybrid: unknown tool: "mcp_slow__run"; server "slow" is still connecting`)
+	close(release)
+	require.NoError(t, <-started)
+	_, err = m.Call(t.Context(), "mcp_slow__run", nil)
+	assert.NoError(t, err)
+}
+
+// A lookingManager has something happen once, before and after a session asks the next time which
+// servers are connecting.
+type lookingManager struct {
+	sessionManager
+	next          *atomic.Bool // the next time is the one
+	before, after func()
+}
+
+func (m lookingManager) connecting(tool string) (rules.Subject, bool) {
+	defer m.look()()
+	return m.sessionManager.connecting(tool)
+}
+
+func (m lookingManager) connectingServers(r rules.Rights) []string {
+	defer m.look()()
+	return m.sessionManager.connectingServers(r)
+}
+
+func (m lookingManager) look() (after func()) {
+	if !m.next.Swap(false) {
+		return func() {}
+	}
+	m.before()
+	return m.after
 }
 
 // Middleware sees calls in order and may change, answer or refuse them. A call
@@ -397,4 +528,21 @@ func TestToolThatChangesWhileItIsRegistered(t *testing.T) {
 	require.ErrorIs(t, err, ErrChanged)
 	_, err = m.Call(t.Context(), "mcp_a__run", nil)
 	assert.NoError(t, err)
+}
+
+// A refused call leads to a search only if there is something to find.
+func TestRefusalLeadsToWhatCanBeFound(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 3)}})
+	s := m.NewSession(nil)
+	require.Contains(t, toolNames(s.Tools()), SearchToolName)
+	refused := func() string {
+		r, err := s.Call(t.Context(), "zyzzyva", nil)
+		require.ErrorIs(t, err, ErrUnknownTool)
+		return resultText(t, r)
+	}
+	assert.Equal(t, `There is no tool named "zyzzyva". Use a name from the tool list, or find one with mcp_tool_search.`, refused())
+	require.True(t, m.RemoveServer("b"))
+	require.Contains(t, toolNames(s.Tools()), SearchToolName, "the list stays")
+	assert.Equal(t, `There is no tool named "zyzzyva". Use a name from the tool list.`, refused())
 }

@@ -19,11 +19,11 @@ import (
 type catalog struct {
 	owner          *owner                      // of its tools; nil for the small index of a partition, which may have tools of several
 	tools          []*BridgeTool               // in registration order
-	list           toolList                    // of which these are the tools; empty for a catalog that is made for one index only
+	list           toolList                    // of which these are the tools; without servers in a catalog that is made for one index only
 	deferredIndex  *deferredIndex              // of these tools
 	needs          toolNeeds                   // the tools that each needs
 	needsBelow     map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
-	problems       []error                     // in registration order
+	problems       []error                     // in registration order; then those of several servers
 	quarantined    map[string]*ChangedError    // tools in quarantine, by registered name
 	quarantinedOwn map[[2]string]*ChangedError // the same, by server and own name
 	removed        removedTools
@@ -32,7 +32,7 @@ type catalog struct {
 	shelf          *resources.Shelf // what servers offer besides tools
 
 	originals func() map[string][]int        // indexes in tools, ascending, by a tool's own name
-	places    func() []toolPlace             // of tools, by their index; nil for a part
+	places    func() []toolPlace             // of tools, by their index; nil if it is made for one index only
 	byServer  func() map[string]*serverTools // what there is of a server, by its name
 	hashed    struct {
 		once sync.Once
@@ -46,7 +46,7 @@ type toolPlace struct{ server, index int32 }
 
 // noTools is the catalog without tools. ended is the catalog of a closed Manager.
 var (
-	noTools = &catalog{deferredIndex: &deferredIndex{of: nothing}, originals: func() map[string][]int { return nil }, byServer: func() map[string]*serverTools { return nil }}
+	noTools = &catalog{deferredIndex: &deferredIndex{ranker: emptyIndex}, originals: func() map[string][]int { return nil }, byServer: func() map[string]*serverTools { return nil }}
 	ended   = &catalog{ended: true, deferredIndex: noTools.deferredIndex, originals: noTools.originals, byServer: noTools.byServer}
 )
 
@@ -88,16 +88,16 @@ func (c *catalog) tool(name string) *BridgeTool {
 	return t
 }
 
-// quarantineOf returns why c, a catalog of t's owner, holds t back, under this or another
+// quarantineOf returns why c, a catalog of the tool's owner, holds it back, under this or another
 // name, or nil.
-func (c *catalog) quarantineOf(t *BridgeTool) *ChangedError {
-	if e := c.quarantinedOwn[[2]string{t.def.Server, t.def.Own}]; e != nil {
+func (c *catalog) quarantineOf(t rules.Subject) *ChangedError {
+	if e := c.quarantinedOwn[[2]string{t.Server, t.Own}]; e != nil {
 		return e
 	}
-	return c.quarantined[t.name]
+	return c.quarantined[t.Name]
 }
 
-func (c *catalog) isQuarantined(t *BridgeTool) bool { return c.quarantineOf(t) != nil }
+func (c *catalog) isQuarantined(t *BridgeTool) bool { return c.quarantineOf(t.def.subject()) != nil }
 
 // overrides reports whether the tool of that name and server, of a catalog below c, is
 // hidden beside c: c has or holds back a tool of its name, or the name belongs to
@@ -114,15 +114,15 @@ func (c *catalog) overrides(name, server string) bool {
 // in their order, with hints.
 //
 // needs are those of [Options.Needs], and unlisted is what can be said of the tools of
-// servers that have not listed theirs yet, which needs may be about. indexes makes the
+// servers that have not listed theirs yet, which needs may be about. indexer makes the
 // index, when it is first used.
-func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes names.Prefixes, known knownHints, needs map[string][]string, unlisted []rules.Subject, indexes *deferredIndexer) *catalog {
+func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes names.Prefixes, known knownHints, needs map[string][]string, unlisted []rules.Subject, indexer *deferredIndexer) *catalog {
 	c := &catalog{owner: owner, known: known, prefixes: prefixes, needs: make(toolNeeds)}
 	c.list = prev.list.next(servers, prefixes.Len())
 	c.tools = c.list.tools
 	var entries []*resources.Entry
 	var skilled []string
-	for _, s := range c.list.special {
+	for _, s := range c.list.withMore {
 		entries = append(entries, s.entries...)
 		if s.skilled {
 			skilled = append(skilled, s.server)
@@ -138,10 +138,10 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 			}
 		}
 	}
-	c.shelf = resources.NewShelf(prev.shelf, entries, skilled, indexes.ofDocuments)
+	c.shelf = resources.NewShelf(prev.shelf, entries, skilled, indexer.indexDocuments)
 	c.resolveNeeds(needs, unlisted)
 	c.noteRemoved(prev)
-	c.deferredIndex = &deferredIndex{maker: indexes}
+	c.deferredIndex = &deferredIndex{indexer: indexer}
 	c.byServer = sync.OnceValue(func() map[string]*serverTools {
 		byName := make(map[string]*serverTools, len(c.list.servers))
 		for _, s := range c.list.servers {
@@ -168,6 +168,14 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 		return byName
 	})
 	return c
+}
+
+// hasListed reports whether an owner's server has listed its tools, by these catalogs.
+func hasListed(catalogs []*catalog, of *owner, server string) bool {
+	return slices.ContainsFunc(catalogs, func(c *catalog) bool {
+		has := c.byServer()[server]
+		return c.owner == of && has != nil && has.lists
+	})
 }
 
 // byIndex yields the tools of each server that has any, by its index. A catalog that is only a part

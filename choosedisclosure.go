@@ -27,9 +27,9 @@ var reasons = [...]string{
 
 func (r disclosureReason) String() string { return reasons[r] }
 
-// mayBeginBare reports whether the first Turn may do without a tool that calls others, if
+// mayOmitBridge reports whether the first Turn may do without a tool that calls others, if
 // all servers have listed their tools.
-func (s *Session) mayBeginBare(form *request.Form, model string) bool {
+func (s *Session) mayOmitBridge(form *request.Form, model string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.transcriptCopy().begun || s.asked.disclosure != Automatic {
@@ -58,9 +58,9 @@ func checkDisclosure(form *request.Form, model string, d Disclosure, adds bool) 
 // mu, and v is how it sees the session.
 func (s *Session) fixDisclosure(v *view, form *request.Form, model string, complete bool) error {
 	d, why := s.asked.disclosure, becauseAsked
-	bare := false
+	noBridge := false
 	if d == Automatic {
-		d, bare, why = v.choose(form, model, complete)
+		d, noBridge, why = v.choose(form, model, complete)
 	}
 	loads := d == ByProvider && form.Searches()
 	adds := d == ByAddition || d == ByProvider && form.Adds(model) || loads // models with tool_search take tools
@@ -68,7 +68,7 @@ func (s *Session) fixDisclosure(v *view, form *request.Form, model string, compl
 		return err
 	}
 	s.disclosure.Store(int32(d))
-	s.transcript = &transcript{bare: bare, adds: adds, loads: loads, form: form, why: why}
+	s.transcript = &transcript{noBridge: noBridge, adds: adds, loads: loads, form: form, why: why}
 	if d == ByBridge && s.asked.disclosure == Automatic || loads { // what was shown has other tools of ours
 		s.setShown(nil, nil)
 		s.full, s.overflow = false, nil
@@ -79,7 +79,7 @@ func (s *Session) fixDisclosure(v *view, form *request.Form, model string, compl
 
 // choose returns the disclosure that costs least over a whole conversation among those
 // that work with a format and a model. BENCHMARKS has the figures.
-func (v *view) choose(form *request.Form, model string, complete bool) (d Disclosure, bare bool, why disclosureReason) {
+func (v *view) choose(form *request.Form, model string, complete bool) (d Disclosure, noBridge bool, why disclosureReason) {
 	searches := mayUse(v.rights, SearchToolName)
 	switch {
 	case form.Adds(model):

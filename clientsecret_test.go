@@ -1,7 +1,9 @@
 package mcphybrid
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -300,4 +302,33 @@ func TestClientSecretAtARevocation(t *testing.T) {
 	answer(http.StatusNoContent)
 	assert.NoError(t, logout(t.TempDir(), firstUse, "/revoke", "/evil"), "some revoke without a secret")
 	assert.Empty(t, secretsAt(a))
+}
+
+// Credentials in the header of a request to an authorization server, in base64, are hidden like the
+// secret in them, whatever that answers.
+func TestBasicCredentialsAreHidden(t *testing.T) {
+	t.Parallel()
+	header := "Basic " + base64.StdEncoding.EncodeToString([]byte("mine:"+clientSecret))
+	for _, grant := range []string{"", config.ClientCredentials} {
+		a := mcptest.NewAuthority(t, echoHandler())
+		var got string
+		a.Says = map[string]any{"token_endpoint_auth_methods_supported": []string{"client_secret_basic"}}
+		a.Answer = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != "/token" {
+				return false
+			}
+			got = r.Header.Get("Authorization")
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":"invalid_request","error_description":"got %s"}`, got)
+			return true
+		}
+		d := newLoginDesk(t, t.TempDir(), ServerConfig{Name: "web", URL: a.Server, OAuth: &config.OAuth{GrantType: grant, ClientID: "mine", ClientSecret: clientSecret}})
+		err := d.Start(t.Context())
+		if grant == "" {
+			err = d.Login(t.Context(), "web")
+		}
+		require.ErrorContains(t, err, "invalid_request - got [hidden]")
+		assert.Equal(t, header, got)
+		assert.NotContains(t, fmt.Sprint(d.Servers(), d.Problems(), d.log), strings.TrimPrefix(header, "Basic "))
+	}
 }

@@ -2,8 +2,6 @@ package mcphybrid
 
 import (
 	"cmp"
-	"maps"
-	"math"
 	"slices"
 	"weak"
 )
@@ -48,26 +46,6 @@ func (s *Session) Compact() []*BridgeTool {
 	return gone
 }
 
-// forgetUnused forgets the last use of tools that are not active. The caller
-// holds mu.
-func (s *Session) forgetUnused() {
-	if len(s.lastUsed) == 0 {
-		return
-	}
-	known := make(map[string]bool, len(s.lastUsed))
-	for _, name := range namesOf(slices.Concat(s.active, s.unavailable)) {
-		known[name] = true
-	}
-	maps.DeleteFunc(s.lastUsed, func(name string, _ lastUse) bool { return !known[name] })
-}
-
-// inOrder returns the tools of both lists in activation order. The caller holds mu.
-func (s *Session) inOrder(list, more []*BridgeTool) []*BridgeTool {
-	all := slices.Concat(list, more)
-	slices.SortStableFunc(all, func(a, b *BridgeTool) int { return cmp.Compare(s.lastUsed[a.name].act, s.lastUsed[b.name].act) })
-	return all
-}
-
 // toKeep returns the active tools that Compact does not drop.
 func (s *Session) toKeep(active []*BridgeTool) []*BridgeTool {
 	byUse := slices.Clone(active)
@@ -91,15 +69,4 @@ type ActiveOptions struct {
 	// Turns is after how many turns without use Compact gives up a tool. It
 	// defaults to 20 ([DefaultActiveTurns]).
 	Turns int
-}
-
-// NextTurn tells the session that a new turn of the conversation begins. The
-// host decides what a turn is, for example one message of the user. If the host
-// never calls NextTurn, no active tool grows old: see [ActiveOptions.Turns].
-func (s *Session) NextTurn() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.userTurn < math.MaxInt { // a saved session may be there already
-		s.userTurn++
-	}
 }

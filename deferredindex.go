@@ -2,10 +2,7 @@ package mcphybrid
 
 import (
 	"iter"
-	"strings"
 	"sync"
-
-	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
 // How the deferred tools of a catalog become an index:
@@ -17,14 +14,17 @@ import (
 // A host's search finds inline tools, too. For it there is a second index, of all tools, made when a
 // host first searches: derived from the index that was made last, or a BM25Index of its own.
 
-// A deferredIndex is the index of the tools of a catalog that are deferred for most
-// sessions, and for a user's catalog of all its tools. It is made when it is first used.
+// A deferredIndex is the index of the tools of a catalog that are deferred for
+// sessions without restrictions, and for a user's catalog of all its tools. It is made when it is first used.
 type deferredIndex struct {
-	once      sync.Once
-	maker     *deferredIndexer // makes it; nil if it is made
-	of        ranker
+	indexer *deferredIndexer // makes it; nil if it is made
+
+	splitting sync.Once
 	docs      []int // index in the tools, by document; ascending
 	unindexed []int // the other indexes in the tools, likewise
+
+	indexing sync.Once
+	ranker   ranker
 
 	grouping sync.Once
 	servers  *docsByServer
@@ -35,15 +35,24 @@ type deferredIndex struct {
 	}
 }
 
-func (c *catalog) indexed() []int { return c.ensureIndex().docs }
+func (c *catalog) indexed() []int { return c.split().docs }
 
-func (c *catalog) index() ranker { return c.ensureIndex().of }
+func (c *catalog) index() ranker {
+	x := c.split()
+	x.indexing.Do(func() {
+		if x.indexer != nil {
+			x.ranker = x.indexer.index(c, c.numberedTools(x.docs))
+		}
+	})
+	return x.ranker
+}
 
-func (c *catalog) ensureIndex() *deferredIndex {
+// split returns the index of c, which says what it holds and may not be made yet.
+func (c *catalog) split() *deferredIndex {
 	x := c.deferredIndex
-	x.once.Do(func() {
-		if x.maker != nil {
-			x.maker.fill(x, c)
+	x.splitting.Do(func() {
+		if x.indexer != nil {
+			x.docs, x.unindexed = c.splitSearchable(x.indexer.searchable)
 		}
 	})
 	return x
@@ -51,7 +60,7 @@ func (c *catalog) ensureIndex() *deferredIndex {
 
 // servers returns the documents of each server.
 func (c *catalog) servers() *docsByServer {
-	x := c.ensureIndex()
+	x := c.split()
 	x.grouping.Do(func() {
 		x.servers = newDocsByServer(len(x.docs), func(doc int) string { return c.tools[x.docs[doc]].def.Server })
 	})
@@ -70,19 +79,18 @@ type deferredIndexer struct {
 	last ranker // the index that was made last
 }
 
-// fill makes the index of c.
-func (made *deferredIndexer) fill(x *deferredIndex, c *catalog) {
-	x.docs, x.unindexed = c.toIndex(made.searchable)
-	made.mu.Lock()
-	defer made.mu.Unlock()
-	x.of = made.ofTools(made.last, c.numberedTools(x.docs), c.known.of)
-	made.last = x.of
+// index makes an index of tools of c.
+func (d *deferredIndexer) index(c *catalog, tools []*BridgeTool) ranker {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = d.indexTools(d.last, tools, c.known.of)
+	return d.last
 }
 
 // withInline returns c with an index of all its tools, so that the scores of inline and
 // deferred ones can be compared. The index of the deferred tools stays as it is.
 func (c *catalog) withInline() *catalog {
-	x := c.ensureIndex()
+	x := c.split()
 	if len(x.unindexed) == 0 {
 		return c
 	}
@@ -91,22 +99,14 @@ func (c *catalog) withInline() *catalog {
 		for i := range docs {
 			docs[i] = i
 		}
-		x.withInline.catalog = &catalog{owner: c.owner, tools: c.tools, list: c.list, prefixes: c.prefixes, deferredIndex: &deferredIndex{docs: docs, of: x.maker.ofAll(c)}}
+		x.withInline.catalog = &catalog{owner: c.owner, tools: c.tools, list: c.list, prefixes: c.prefixes, deferredIndex: &deferredIndex{docs: docs, ranker: x.indexer.index(c, c.tools)}}
 	})
 	return x.withInline.catalog
 }
 
-// ofAll returns an index of all tools of c.
-func (made *deferredIndexer) ofAll(c *catalog) ranker {
-	made.mu.Lock()
-	defer made.mu.Unlock()
-	made.last = made.ofTools(made.last, c.tools, c.known.of)
-	return made.last
-}
-
-// toIndex returns the tools to index, all or those that are deferred for most
+// splitSearchable returns the tools to index, all or those that are deferred for most
 // sessions, and the others, by their index in c.tools.
-func (c *catalog) toIndex(searchable func(*catalog) iter.Seq2[*BridgeTool, bool]) (docs, rest []int) {
+func (c *catalog) splitSearchable(searchable func(*catalog) iter.Seq2[*BridgeTool, bool]) (docs, rest []int) {
 	docs = make([]int, 0, len(c.tools))
 	if searchable == nil {
 		for i := range c.tools {
@@ -135,61 +135,4 @@ func (c *catalog) numberedTools(docs []int) []*BridgeTool {
 		tools[doc] = c.tools[i]
 	}
 	return tools
-}
-
-// These are how many patterns of servers are kept with the documents that they match, and
-// how many times all documents these may be.
-const (
-	maxMatchedPatterns = 64
-	maxMatchedTimes    = 4
-)
-
-// A docsByServer has the documents of each server: they are numbered from 0. It never
-// changes.
-type docsByServer struct {
-	names []string // of the servers, in the order of their first documents
-	of    map[string][]int
-
-	mu      sync.Mutex
-	matched map[string][]int // documents by pattern, so that a repeated search asks no server
-	cached  int              // documents in matched
-	most    int              // of these
-}
-
-// newDocsByServer returns n documents, each of the server of that name.
-func newDocsByServer(n int, server func(doc int) string) *docsByServer {
-	g := &docsByServer{of: make(map[string][]int), matched: make(map[string][]int), most: maxMatchedTimes * n}
-	for i := range n {
-		name := server(i)
-		if g.of[name] == nil {
-			g.names = append(g.names, name)
-		}
-		g.of[name] = append(g.of[name], i)
-	}
-	return g
-}
-
-// matching returns the documents of the servers that match pattern, server by server, each in
-// ascending order. The caller must not change the list.
-func (g *docsByServer) matching(pattern string) []int {
-	if !strings.ContainsAny(pattern, "*?") {
-		return g.of[pattern]
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	list, known := g.matched[pattern]
-	if known {
-		return list
-	}
-	for _, name := range g.names {
-		if rules.Match(pattern, name) {
-			list = append(list, g.of[name]...)
-		}
-	}
-	if len(g.matched) >= maxMatchedPatterns || g.cached+len(list) > g.most {
-		clear(g.matched)
-		g.cached = 0
-	}
-	g.matched[pattern], g.cached = list, g.cached+len(list)
-	return list
 }

@@ -9,7 +9,7 @@ const (
 	// Automatic leaves the choice to the first [Session.Turn], which knows the format
 	// and the model: [ByAddition] where the provider takes tools inside the
 	// conversation, otherwise [ByBridge], or nothing but the tools while none is
-	// deferred. A session that is used without Turn is then [ByActivation].
+	// deferred. If the session may not use the call tool, it is [ByActivation]. A session that is used without Turn is then [ByActivation].
 	Automatic Disclosure = iota
 
 	// ByActivation offers the search tool. The tools that it finds become
@@ -26,7 +26,8 @@ const (
 	// ByBridge is for hosts whose tool list must never change. The list has the
 	// inline tools, [SearchToolName], [DescribeToolName], [CallToolName] and
 	// [PageToolName]. With these the model finds, describes and calls all other
-	// tools. Searches and calls activate nothing.
+	// tools. Searches and calls activate nothing. What the host activates comes with its
+	// definition as text, at the end of the sections or, with a Turn, of the conversation.
 	ByBridge
 
 	// ByProvider is for providers that hide tools from the model themselves, as

@@ -78,20 +78,27 @@ func (e *AuthorizationError) Error() string {
 // Unwrap returns [ErrAuthorizationRequired].
 func (e *AuthorizationError) Unwrap() error { return ErrAuthorizationRequired }
 
-// A refusedToken is an [AuthorizationError] of a server whose configuration has a token.
-type refusedToken struct{ *AuthorizationError }
+// A tokenError is an [AuthorizationError] of a server that another token in its configuration would
+// mend, and no login: it has one, or there is no login.
+type tokenError struct {
+	*AuthorizationError
+	why error // cause.ErrToken or cause.ErrNoLogin
+}
 
 // Error names no login, which would not mend it.
-func (e refusedToken) Error() string {
+func (e tokenError) Error() string {
+	if e.why == cause.ErrNoLogin {
+		return fmt.Sprintf("server %q at %s %v", e.Server, e.URL, e.why)
+	}
 	wants := ""
 	if len(e.Scopes) > 0 {
 		wants = ", which wants one for " + login.Named(e.Scopes)
 	}
-	return fmt.Sprintf("%v by server %q at %s%s", cause.ErrToken, e.Server, e.URL, wants)
+	return fmt.Sprintf("%v by server %q at %s%s", e.why, e.Server, e.URL, wants)
 }
 
 // Unwrap tells errors.Is and errors.As of both.
-func (e refusedToken) Unwrap() []error { return []error{e.AuthorizationError, cause.ErrToken} }
+func (e tokenError) Unwrap() []error { return []error{e.AuthorizationError, e.why} }
 
 // The reasons why a Manager refuses a change.
 var (
@@ -205,8 +212,8 @@ type UnknownToolError struct {
 	Nearest    []string // the most similar registered names, nearest first; at most three
 	Connecting string   // the server that the tool would belong to, if it is still connecting; or ""
 
-	// Away is the server of a tool that the session shows from a saved state, if
-	// the Manager has no such server; or "".
+	// Away is the server that the tool belongs to, if the session, which was restored, tells the
+	// model of it and the Manager has no such server; or "".
 	Away string
 
 	// Gone is when the tool left the catalog, or zero if it never was there.

@@ -13,7 +13,7 @@ func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 	return func(e Event) {
 		level := level
 		var attrs []slog.Attr
-		if e.Kind != EventServer && e.Kind != EventCacheLost {
+		if e.Kind != EventServer && e.Kind != EventStore && e.Kind != EventCacheLost {
 			attrs = append(attrs, slog.Any("tools", e.Tools))
 		}
 		for _, of := range [][2]string{{"server", e.Server}, {"state", string(e.State)}, {"session", e.Label}, {"user", e.User}} {
@@ -23,6 +23,9 @@ func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 		}
 		if e.Kind == EventSearch || e.Kind == EventRead {
 			attrs = append(attrs, slog.String("query", e.Query))
+		}
+		if e.Kind == EventStore {
+			attrs = append(attrs, slog.String("store", e.Query))
 		}
 		if e.Kind == EventBegin {
 			attrs = append(attrs, slog.String("disclosure", e.Disclosure.String()), slog.String("why", e.Why))

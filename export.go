@@ -1,13 +1,14 @@
 package mcphybrid
 
+// The list of tools as a provider takes it: internal/request writes each tool, with internal/dialect for its schema.
+// A result is written by provider.ExportResult (provider/result.go): a host calls it with what Session.Call returned.
+
 import (
 	"fmt"
 
 	"github.com/mcphybrid/mcphybrid/internal/request"
 	"github.com/mcphybrid/mcphybrid/provider"
 )
-
-// internal/request writes a tool in the form of its provider.
 
 // Export returns [Session.Tools] in the form of a provider, in the same order.
 // With [ByProvider], the list also has the deferred tools, marked as such.

@@ -1,5 +1,7 @@
 package mcphybrid
 
+// What sessions return, as provider.ExportResult (provider/result.go) writes it.
+
 import (
 	"context"
 	"encoding/base64"

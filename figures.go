@@ -52,30 +52,30 @@ func (s *tenant) figuresOf(p *partition) Stats {
 	return p.figures.Stats
 }
 
-func (s *tenant) weighTools(sel *partition) (st Stats) {
+func (s *tenant) weighTools(p *partition) (sum Stats) {
 	servers := make(map[origin]bool)
-	for t, p := range sel.each() {
-		if p == hidden {
+	for t, st := range p.each() {
+		if st == hidden {
 			continue
 		}
 		servers[t.origin()] = true
 		tokens := s.toolTokens(t)
-		st.Tools++
-		st.Tokens.All += tokens
-		if p == inline {
-			st.Inline++
-			st.Tokens.Inline += tokens
+		sum.Tools++
+		sum.Tokens.All += tokens
+		if st == inline {
+			sum.Inline++
+			sum.Tokens.Inline += tokens
 		} else {
-			st.Deferred++
+			sum.Deferred++
 		}
 	}
-	st.Servers = len(servers)
-	return st
+	sum.Servers = len(servers)
+	return sum
 }
 
 func (w *statsCounter) weighSections(s *Session, list []listItem) int {
 	if len(list) == 0 {
-		return w.tenant.tokens(s.sections(list, true, true))
+		return 0
 	}
 	known := w.sections[&list[0]]
 	if known.items != len(list) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -196,6 +197,18 @@ func TestSpecE4HostileHints(t *testing.T) {
 		"  - Avoid: ``` ```\n"+
 		"  - Returns: x ## System - mcp_s__b evil [2J\n"+
 		"  - Often followed by: b ## c, d, e\n", m.Default().OverrideBlock())
+}
+
+// A text is cut, and what is too long for the lines of a tool ends them.
+func TestLongHintsAreCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxNoteText-1) + "…"
+	more := strings.Repeat("x", maxNoteText+1)
+	assert.Equal(t, "  - Before: "+long+"\n  - Avoid: "+long+"\n  - Returns: "+long+"\n  - Often followed by: "+long[:text.MaxName-1]+"…\n",
+		noteLines(hints.Hints{Preconditions: []string{more}, AntiPatterns: []string{more}, OutputShape: more, ChainsWith: []string{more}}))
+	assert.Equal(t, 200, maxNoteText, "as the documentation says")
+	fit := maxNote / len("  - Before: "+long+"\n")
+	assert.Equal(t, fit, strings.Count(noteLines(hints.Hints{Preconditions: slices.Repeat([]string{more}, 20)}), "\n"))
 }
 
 // Parsed hints can be written and read again without a change, and never break

@@ -91,11 +91,11 @@ func TestSearchLeavesTheDeferredIndexAlone(t *testing.T) {
 		return mcptest.Text(t, res)
 	}
 	before, c := answer(), m.cur.Load()
-	x := c.ensureIndex()
+	x := c.split()
 	deferredHits(m.def, "feed", 5)
 	m.def.SelectFor(t.Context(), "nothing of the kind")
 	assert.Nil(t, x.withInline.catalog, "only a host that searches pays for it")
-	index := x.of
+	index := x.ranker
 	assert.Len(t, m.Search("feed", 20), 20)
 	require.NotNil(t, x.withInline.catalog)
 	assert.Same(t, index, c.index())
@@ -106,6 +106,8 @@ func TestSearchLeavesTheDeferredIndexAlone(t *testing.T) {
 		assert.Same(t, deferred.Document(i), whole.Document(40+i))
 	}
 	assert.Equal(t, before, answer())
+	assert.NotNil(t, x.withInline.catalog.tool("mcp_s__"+tools[59].Tool.Name))
+	assert.Nil(t, x.withInline.catalog.tool("mcp_s__none"))
 
 	// The next catalog has both, too.
 	require.NoError(t, m.AddTools("more", mcptest.Echo("zeppelin", "Flies")))

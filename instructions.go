@@ -19,7 +19,7 @@ import (
 //	receive.go ─▶ source.rawInstructions ─ review.go ─▶ serverTools.instructions ─▶ gist      prompt.go, a line
 //	cache.go ──────────▲                                      │                 ─▶ searched  the index
 //	                                                          ▼
-//	                                       answersearch.go, Manager.Servers: the whole text
+//	                                       modelsearch.go, Manager.Servers: the whole text
 
 const (
 	// maxInstructions is how many bytes of a server's instructions are kept.

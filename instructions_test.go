@@ -468,16 +468,28 @@ func whoWeb(t *testing.T, extra, page string) string {
 func TestInstructionsOfOtherCredentials(t *testing.T) {
 	for label, extra := range map[string]string{"private discover": `,"cacheScope":"private","ttlMs":0`, "no scope": ``} {
 		url := whoWeb(t, extra, `,"cacheScope":"public","ttlMs":1000`)
-		doc := new(mcptest.Store)
-		says := func(token string) (string, State) {
-			m, _ := newTestManager(t, &Options{Cache: doc, Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{{Name: "web", URL: url, Headers: map[string]string{"Authorization": "Bearer " + token}}}})
-			defer m.Close()
-			return m.NewSession(nil).SearchSection(), m.Servers()[0].State
+		for _, byHost := range []bool{false, true} { // the credentials
+			doc := new(mcptest.Store)
+			says := func(token string) (string, State) {
+				cfg, headers := ServerConfig{Name: "web", URL: url}, map[string]string{"Authorization": "Bearer " + token}
+				if cfg.Headers = headers; byHost {
+					cfg.Headers = nil
+					cfg.HeaderFunc = func(context.Context) (http.Header, error) {
+						return http.Header{"Authorization": {headers["Authorization"]}}, nil
+					}
+				}
+				m, _ := newTestManager(t, &Options{Cache: doc, Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{cfg}})
+				defer m.Close()
+				return m.NewSession(nil).SearchSection(), m.Servers()[0].State
+			}
+			section, state := says("ann")
+			require.Contains(t, section, "You are ann.", state)
+			section, state = says("bob")
+			assert.NotContains(t, section, "You are ann.", "%s: %s: bob's model reads what ann was told", label, state)
+			stored, err := doc.Load()
+			require.NoError(t, err)
+			assert.Equal(t, byHost, !strings.Contains(string(stored), "You are "), "%s: what is for a login's credentials is not kept: %s", label, stored)
 		}
-		section, state := says("ann")
-		require.Contains(t, section, "You are ann.", state)
-		section, state = says("bob")
-		assert.NotContains(t, section, "You are ann.", "%s: %s: bob's model reads what ann was told", label, state)
 	}
 }
 

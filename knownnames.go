@@ -1,9 +1,7 @@
 package mcphybrid
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"maps"
+	"iter"
 	"slices"
 	"weak"
 
@@ -106,41 +104,53 @@ func (s *Session) remember(tools []knownName) {
 	s.knownNames = names
 }
 
-// A carryOver is what was before in a session and still counts beside its catalogs. It is
-// taken when they change, at the next look.
-type carryOver struct {
-	inlineUsed inlineUse
-
-	// nameOwners says whose tool a name means, by the name, if the catalogs alone would
-	// give it to another owner: see Session.nameOwners.
-	nameOwners map[string]*owner
-}
-
-// key returns a hash that identifies p.nameOwners, however many names there are.
-func (p carryOver) key() (sum [sha256.Size]byte) {
-	if len(p.nameOwners) == 0 {
-		return sum
-	}
-	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(p.nameOwners)) {
-		fmt.Fprintf(h, "%s %q,", name, p.nameOwners[name].user)
-	}
-	h.Sum(sum[:0])
-	return sum
-}
-
-// carryOver returns what of the session before counts beside catalogs. The caller holds mu.
-func (s *Session) carryOver(catalogs []*catalog) carryOver {
-	return carryOver{inlineUsed: s.inlineUsed(catalogs), nameOwners: s.nameOwners(catalogs)}
-}
-
 // isAway reports whether t is a tool of a saved state, and its server has not listed its
 // tools here: the tool has not left.
 func (k restoredTools) isAway(t *BridgeTool, catalogs []*catalog) bool {
 	kept := k[t.name]
-	return kept != nil && kept.is(t) && !kept.removed &&
-		!slices.ContainsFunc(catalogs, func(c *catalog) bool {
-			of := c.byServer()[t.def.Server]
-			return c.owner == t.owner && of != nil && of.lists
-		})
+	return kept != nil && kept.is(t) && !kept.removed && !hasListed(catalogs, t.owner, t.def.Server)
+}
+
+// overridden reports whether the name of t, a tool of the i-th catalog, means another
+// tool.
+func (p *partition) overridden(i int, t *BridgeTool) bool {
+	if whose := p.nameOwners[t.name]; whose != nil {
+		return whose != t.owner
+	}
+	return slices.ContainsFunc(p.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
+}
+
+// overriddenIn yields the places of the i-th catalog's tools whose names mean other tools, some more than
+// once. Only a tool whose name could be given in a catalog above, or that a session keeps, can be one.
+func (p *partition) overriddenIn(i int) iter.Seq[toolPlace] {
+	return func(yield func(toolPlace) bool) {
+		c := p.catalogs[i]
+		named := func(name string) bool {
+			at, t, ok := c.find(name)
+			return !ok || !p.overridden(i, t) || yield(at)
+		}
+		for name := range p.nameOwners {
+			if !named(name) {
+				return
+			}
+		}
+		for _, above := range p.catalogs[i+1:] {
+			for name := range above.quarantined {
+				if !named(name) {
+					return
+				}
+			}
+			for _, number := range c.prefixes.Meeting(above.prefixes) {
+				k, ok := c.list.place(number)
+				if !ok {
+					continue
+				}
+				for j, t := range c.list.servers[k].tools {
+					if p.overridden(i, t) && !yield(toolPlace{int32(k), int32(j)}) {
+						return
+					}
+				}
+			}
+		}
+	}
 }

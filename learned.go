@@ -45,17 +45,25 @@ func (s *tenant) learnedUse() func(name string) float64 {
 }
 
 // preferUsed raises the scores of hits that were used, and puts them in order again. The first
-// stays first: a request for something new has its words.
+// stays first: a request for something new has its words. So no score rises above its, and of
+// those that are equal the more used comes sooner.
 func preferUsed(found []Hit, used func(name string) float64) {
 	best := found[:min(len(found), learnedDepth)]
 	if used == nil || len(best) == 0 {
 		return
 	}
+	sessions := func(h Hit) float64 {
+		if n := used(h.Tool.name); n >= learnedLeast {
+			return n
+		}
+		return 0
+	}
 	top, rest := best[0].Score, best[1:]
 	for i := range rest {
-		if n := used(rest[i].Tool.name); n >= learnedLeast {
-			rest[i].Score = min(top, rest[i].Score+learnedGain*top*n/(n+learnedHalf))
-		}
+		n := sessions(rest[i])
+		rest[i].Score = min(top, rest[i].Score+learnedGain*top*n/(n+learnedHalf))
 	}
-	slices.SortStableFunc(rest, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(rest, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(sessions(b), sessions(a)))
+	})
 }

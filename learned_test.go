@@ -81,6 +81,19 @@ func TestUsedToolsComeSooner(t *testing.T) {
 	assert.Equal(t, before, found(without, 6), "nobody asked it to learn")
 }
 
+// Of tools that are as good as the first, the used ones come next.
+func TestUsedToolsComeSoonerOfEqualOnes(t *testing.T) {
+	t.Parallel()
+	opts := learning(new(LearnOptions))
+	opts.Servers = []ServerConfig{serving("r", reports()[1:]...)}
+	m, _ := newTestManager(t, opts)
+	require.Equal(t, "alpha bravo delta kappa omega", found(m, 5))
+	useIn(t, m, 2, "mcp_r__omega_report")
+	assert.Equal(t, "alpha omega bravo delta kappa", found(m, 5))
+	useIn(t, m, 3, "mcp_r__kappa_report")
+	assert.Equal(t, "alpha kappa omega bravo delta", found(m, 5))
+}
+
 // A call that fails is no use.
 func TestFailedCallsTeachNothing(t *testing.T) {
 	t.Parallel()

@@ -1,12 +1,10 @@
 package mcphybrid
 
-import (
-	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
+// What a session's model was given, in order; appendnew.go appends to it.
 
-	"github.com/mcphybrid/mcphybrid/internal/saved"
+import (
+	"slices"
+	"sync/atomic"
 )
 
 // A listItem is one item that a session's model was given. A provider caches the beginning
@@ -47,6 +45,7 @@ const (
 	summaryLines         // as inlineLines, of summarized tools
 	skillText            // skills, or how to search for them
 	callableText         // a meta tool that only the call tool calls
+	activeText           // the definition of an active tool that only the call tool calls
 )
 
 // isTool reports whether e is a tool in the tool list.
@@ -58,6 +57,11 @@ func (e listItem) toolName() string {
 		return ""
 	}
 	return e.tool.name
+}
+
+// hasLine reports whether e is a line for one tool in the sections.
+func (e listItem) hasLine() bool {
+	return e.tool != nil && (e.section == inlineLines || e.section == summaryLines)
 }
 
 // mentions are the servers and skills that an item tells of. Few items have any. It is separate to
@@ -88,28 +92,6 @@ type restoredTools map[string]*restoredTool
 type restoredTool struct {
 	*BridgeTool
 	removed bool // it had left the catalog where the session was saved, if it was not kept there
-}
-
-// An inlineUse is a part of the room for inline tools.
-type inlineUse struct{ tools, tokens int }
-
-// inlineUsed returns the room for inline tools that restored tools use which were inline
-// when the session was saved, and whose server is missing here. So what was deferred does not move up in the
-// place of a server that is not here. The caller holds mu.
-func (s *Session) inlineUsed(catalogs []*catalog) (r inlineUse) {
-	if len(s.restored) == 0 {
-		return r
-	}
-	for _, e := range s.shown {
-		if e.slot != asTool || e.section == noSection {
-			continue
-		}
-		if s.restored.isAway(e.tool, catalogs) && !isThere(e.tool, catalogs) {
-			r.tools++
-			r.tokens += s.tenant.toolTokens(e.tool)
-		}
-	}
-	return r
 }
 
 // isThere reports whether a catalog has t, in any version, or holds it back.
@@ -144,6 +126,9 @@ func (s *Session) updateShown(v *view) []listItem {
 	if v.ended {
 		return nil
 	}
+	if s.isUpToDate(v) {
+		return s.shown
+	}
 	list, prefix := s.shownLocked(v), s.prefix
 	if s.startsFresh(v) {
 		prefix = v.promptPrefix()
@@ -166,9 +151,9 @@ func (s *Session) updateShown(v *view) []listItem {
 // holds mu.
 func (s *Session) setShown(list []listItem, prefix *promptPrefix) {
 	s.shown, s.prefix, s.shownAs, s.metas, s.covered = list, prefix, listVersion{}, metaSet{}, nil
-	for _, e := range list {
-		if e.isMeta() {
-			s.metas[e.meta] = true
+	for i := range list {
+		if list[i].isMeta() {
+			s.metas[list[i].meta] = true
 		}
 	}
 }
@@ -184,7 +169,7 @@ func (s *Session) shownLocked(v *view) []listItem {
 		return v.promptPrefix().items
 	case s.startsFresh(v):
 		return v.appendNew(v.promptPrefix().items)
-	case s.shown != nil && s.shownAs == v.listVersion():
+	case s.isUpToDate(v):
 		return s.shown
 	}
 	if s.waits(v) {
@@ -192,6 +177,10 @@ func (s *Session) shownLocked(v *view) []listItem {
 	}
 	return v.appendNew(s.shown)
 }
+
+// isUpToDate reports whether nothing that the list depends on has changed since it was updated. The
+// caller holds mu.
+func (s *Session) isUpToDate(v *view) bool { return s.shown != nil && s.shownAs == v.listVersion() }
 
 // waits reports whether nothing is appended before the first Turn. The caller holds mu.
 func (s *Session) waits(v *view) bool {
@@ -246,38 +235,6 @@ func (s *Session) takeBackHeld(now *partition) {
 
 func (v *view) listVersion() listVersion {
 	return listVersion{v.id, v.activations, v.paged, v.linked, v.viaCallTool, v.removes, v.skills.version}
-}
-
-// promptPrefixes are the first lists that models are shown.
-type promptPrefixes struct {
-	all  sync.Map     // *promptPrefix by what tells first lists apart: see view.promptPrefix
-	made atomic.Int32 // number of lists made
-}
-
-// A promptPrefix is a first list, which sessions share, and its text.
-type promptPrefix struct {
-	items []listItem
-	key   saved.Key
-	own   bool                           // of one session, which was restored where others begin with another
-	texts [3]atomic.Pointer[sectionText] // all sections, those on search, the others; nil until written
-}
-
-// promptPrefix returns the first list of a session. All sessions of a partition that may
-// use the same skills share it.
-func (v *view) promptPrefix() *promptPrefix {
-	o := &v.promptPrefixes[v.disclosure]
-	key := fmt.Sprintf("%d %t %t %t %q", v.skills.version, v.client, v.bare, v.loads, v.skillRights)
-	if made, ok := o.all.Load(key); ok {
-		return made.(*promptPrefix)
-	}
-	without := *v
-	without.active = nil
-	first := &promptPrefix{items: slices.Clip(without.appendNew(nil))}
-	if o.made.Add(1) > maxPromptPrefixes { // any one makes room
-		o.all.Range(func(other, _ any) bool { o.all.Delete(other); return false })
-	}
-	o.all.Store(key, first)
-	return first
 }
 
 // Tools returns the tool list for the next request to the model: the inline tools,

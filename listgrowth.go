@@ -25,3 +25,20 @@ func (g *listGrowth) add(of origin) bool {
 	g.of[of]++
 	return g.all <= max(g.limits.items, g.present) && g.of[of] <= max(g.limits.itemsEach, g.presentOf[of])
 }
+
+// growth returns the room for more of the items in list that count, such as tools of
+// the standings now.
+func (v *view) growth(list []listItem, counts func(listItem) bool, now func(standing) bool) *listGrowth {
+	g := newListGrowth(v.policy.list)
+	for t, st := range v.each() {
+		if now(st) {
+			g.there(t.origin())
+		}
+	}
+	for _, e := range list {
+		if counts(e) {
+			g.add(e.tool.origin())
+		}
+	}
+	return g
+}

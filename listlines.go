@@ -7,11 +7,6 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 )
 
-// hasLine reports whether e is a line for one tool in the sections.
-func (e listItem) hasLine() bool {
-	return e.tool != nil && (e.section == inlineLines || e.section == summaryLines)
-}
-
 // fitLines fits the lines of fresh into the token budget that list leaves. All tools
 // of fresh get full lines, or all get their names only. If the names are too long,
 // none gets a line, and fitLines appends counts per server.

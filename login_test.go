@@ -17,7 +17,9 @@ import (
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,17 +29,17 @@ import (
 type loginDesk struct {
 	t *testing.T
 	*Manager
-	log     *bytes.Buffer
+	log     *mcptest.Log
 	folder  string          // of tokens
 	returns map[string]bool // where the browser was sent after the logins
 }
 
 func newLoginDesk(t *testing.T, folder string, servers ...ServerConfig) *loginDesk {
-	d := &loginDesk{t: t, log: new(bytes.Buffer), folder: folder, returns: make(map[string]bool)}
+	d := &loginDesk{t: t, log: new(mcptest.Log), folder: folder, returns: make(map[string]bool)}
 	var mu sync.Mutex
 	d.Manager = NewManager(&Options{
 		Servers: servers, TokenStore: store.FileTokens(folder), Limits: ServerLimits{Reconnect: time.Hour},
-		Logger: slog.New(slog.NewTextHandler(logWriter(func(p []byte) (int, error) { mu.Lock(); defer mu.Unlock(); return d.log.Write(p) }), &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Logger: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OpenURL: func(_ context.Context, page LoginPage) (string, error) {
 			u, err := url.Parse(page.URL)
 			assert.NoError(t, err)
@@ -55,10 +57,6 @@ func newLoginDesk(t *testing.T, folder string, servers ...ServerConfig) *loginDe
 	})
 	return d
 }
-
-type logWriter func([]byte) (int, error)
-
-func (w logWriter) Write(p []byte) (int, error) { return w(p) }
 
 // clean returns an error after it has looked for tokens in everything that a person
 // or a model sees.
@@ -246,6 +244,8 @@ func TestLoginFails(t *testing.T) {
 		{"/token", 200, string(bytes.Repeat([]byte(" "), 2<<20)) + "%.0s", "more than 1048576 bytes"},
 		{"/.well-known/oauth-authorization-server", 200, `{"issuer":"http://evil.example","authorization_endpoint":"http://x/a","token_endpoint":"http://x/t"}%.0s`, `name the issuer "http://evil.example"`},
 		{"/.well-known/oauth-authorization-server", 200, `{"issuer":"` + a.URL + `","authorization_endpoint":"` + a.URL + `/a","token_endpoint":"http://x/t","code_challenge_methods_supported":["plain"]}%.0s`, "does not support PKCE"},
+		{"/.well-known/oauth-authorization-server", 200, `{"issuer":"` + a.URL + `","authorization_endpoint":"` + a.URL + `/a","token_endpoint":"` + a.URL + `/token","code_challenge_methods_supported":["plain"],"scopes_supported":"all"}%.0s`, "metadata of the authorization server can't be read"},
+		{"/.well-known/oauth-authorization-server", 200, `{"issuer":"` + a.URL + `","authorization_endpoint":"http://x/a","token_endpoint":"http://x/t","jwks_uri":"file:x"}%.0s`, "metadata of the authorization server can't be read"},
 	} {
 		says(test.path, test.status, test.body)
 		err := d.clean(d.Login(t.Context(), "web"))
@@ -330,6 +330,18 @@ func TestLoginElsewhere(t *testing.T) {
 	_, err = mgr.Call(t.Context(), "mcp_web__echo", nil)
 	require.NoError(t, err)
 	assert.Equal(t, 1, a.Count().Refreshes)
+}
+
+// A server that refuses requests and names no place to log in wants a token: a login is no advice.
+func TestUnauthorizedWithoutALogin(t *testing.T) {
+	t.Parallel()
+	url := guarded(t, func(*http.Request) bool { return false })
+	mgr, err := remote(t, Options{}, ServerConfig{URL: url})
+	assert.ErrorIs(t, err, ErrAuthorizationRequired)
+	assert.ErrorContains(t, err, " wants a token in its headers, and names no place to log in")
+	assert.NotContains(t, err.Error(), "Manager.Login")
+	assert.Equal(t, StateUnauthorized, mgr.Servers()[0].State, "it may offer one later")
+	assert.Equal(t, snapshot.Cause{Kind: cause.Token, What: "it wants a token in its headers, and names no place to log in"}, causeOf(err))
 }
 
 // A server that wants no login as we know it says what to do.

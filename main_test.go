@@ -240,7 +240,7 @@ func checkBounds(m *Manager) error {
 	if all > limits.MaxCatalog || all != counted {
 		return fmt.Errorf("the servers' tools have %d bytes, counted as %d", all, counted)
 	}
-	if gone := len(m.cur.Load().removed); gone > maxRemovedTools {
+	if gone := m.cur.Load().removed.count(); gone > maxRemovedTools {
 		return fmt.Errorf("%d tools that have left are remembered", gone)
 	}
 	for _, s := range attached {

@@ -1,5 +1,11 @@
 package mcphybrid
 
+// What a Manager has, how it starts and how it ends. The rest of it stands beside what it is about:
+// receive.go makes what a server lists its tools, addtools.go adds tools without a server, and
+// publish.go makes each change one catalog (catalog.go). sessions.go has new conversations,
+// user.go users, settings.go what a host changes meanwhile, serverstatus.go how servers are, and
+// stores.go and cache.go what outlives a run. defaultsession.go has the methods of the default session.
+
 import (
 	"context"
 	"errors"
@@ -67,9 +73,11 @@ type Manager struct {
 	resourcesTask lazy.Task                   // calls OnResources
 	startsRunning atomic.Int32                // calls of Start in progress
 
-	rawDefinitions *rawDefinitions                                 // of the system and all users
-	indexMaker     *deferredIndexer                                // of the catalogs
-	samples        atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
+	storeMeters storeMeters // of the stores of the options, and of those that the host has observed
+
+	rawDefinitions  *rawDefinitions                                 // of all users
+	deferredIndexer *deferredIndexer                                // of the catalogs
+	samples         atomic.Pointer[history.Series[snapshot.Sample]] // nil until Watch is called; stored with mu held
 }
 
 // NewManager returns a Manager for the servers in opts. It starts none of them.
@@ -92,10 +100,16 @@ func NewManager(opts *Options) *Manager {
 			m.metaAccess.Deny = append(m.metaAccess.Deny, kind.name())
 		}
 	}
+	m.observeStores()
 	m.policy.Store(newPolicy(&m.opts, m.toolTokens, m.lineTokens))
 	m.setUp(context.Background())
 	return m
 }
+
+// maxKnown times [ServerLimits.MaxTools] is how many tools of a server we remember,
+// and how many names with a hash. We never forget one to make room: otherwise a
+// server could make us forget a tool and then change it.
+const maxKnown = 4
 
 // setUp sets up the rest of a Manager whose options are set. The Manager ends
 // when ctx does, if not before.
@@ -106,7 +120,7 @@ func (m *Manager) setUp(ctx context.Context) {
 	m.serverUsage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)
 	m.rawDefinitions, m.turns = new(rawDefinitions), upstream.NewTurns()
 	if m.system != nil {
-		m.names, m.rawDefinitions, m.turns = m.system.names.Above(), m.system.rawDefinitions, m.system.turns
+		m.names, m.turns = m.system.names.Above(), m.system.turns
 	}
 	m.cache = cache.Open(m.opts.Cache, m.names, m.logStored)
 	if m.opts.Trust == TrustOff {
@@ -122,12 +136,12 @@ func (m *Manager) setUp(ctx context.Context) {
 	m.life, m.end = context.WithCancel(ctx)
 	m.lookups = m.newLookups()
 	m.cur.Store(noTools)
-	m.indexMaker = &deferredIndexer{indexer: m.indexer}
+	m.deferredIndexer = &deferredIndexer{indexer: m.indexer}
 	if m.system == nil {
 		// The standing of a user's tools also depends on the system's tools, which
 		// change without a new catalog for the user. So a user's catalog indexes all
 		// tools.
-		m.indexMaker.searchable = m.searchedByDefault
+		m.deferredIndexer.searchable = m.searchedByDefault
 	}
 	if m.skills == nil {
 		m.skills = new(skillShelf)
@@ -165,14 +179,17 @@ func (m *Manager) saveAndIndex() {
 // turn comes.
 //
 // A program that has said nothing yet but is at work, such as npx, which downloads a server
-// at its first start, gets up to five minutes more. It goes on in the background: for
-// Start, it has failed. On Linux, the use of the processor tells; elsewhere, only what the
-// program writes to standard error.
+// at its first start, gets up to five minutes more, and Start waits for it. On Linux, the use
+// of the processor tells; elsewhere, only what the program writes to standard error.
 //
-// The error joins one error for each failed server, which names the server. The
-// other servers work. If a rule in the [Options] is malformed, the error says so, and
-// Start does nothing else: no session has a tool until [Manager.SetRules]. ctx bounds only the start: the servers run until
-// [Manager.Close].
+// ctx bounds how long Start waits, and nothing else: servers that are not ready when it ends go
+// on starting, and all run until [Manager.Close]. So a host that must not wait minutes gives
+// ctx a timeout, or calls Start in a goroutine.
+//
+// The error wraps one error for each server that is not ready when Start returns, which names
+// the server and is about its last attempt. Its text has each cause once. The other servers work. If a rule in the [Options]
+// is malformed, the error says so, and Start does nothing else: no session has a tool until
+// [Manager.SetRules].
 func (m *Manager) Start(ctx context.Context) error {
 	_ = ctx.Err() // a nil ctx panics here, where the host can recover
 	if err := m.policy.Load().invalid; err != nil {
@@ -188,13 +205,13 @@ func (m *Manager) Start(ctx context.Context) error {
 		return fmt.Errorf("mcphybrid: %w", ErrClosed)
 	}
 	var waiting []*source
-	var nameless []error
+	var failed startError
 	for _, src := range m.sources {
 		if src.server == nil || src.begun {
 			continue
 		}
 		if err := src.claimNames(m.names); err != nil {
-			nameless = append(nameless, fmt.Errorf("mcphybrid: server %q: %w", src.name, err))
+			failed.add(src.name, err)
 			continue
 		}
 		m.stageSource(src) // its names may collide
@@ -233,20 +250,24 @@ func (m *Manager) Start(ctx context.Context) error {
 	})
 	m.mu.Unlock()
 	m.startsRunning.Add(1)
-	errs := make([]error, len(waiting))
 	var wg sync.WaitGroup
-	for i, src := range waiting {
+	for _, src := range waiting {
 		start := src.server.Begin()
 		wg.Go(func() {
 			defer m.background.Done()
-			errs[i] = prefixed(start(ctx), "server %q: ", src.name)
+			_ = start(ctx) // what counts is how the server is when all have been tried
 		})
 	}
 	wg.Wait()
 	m.startsRunning.Add(-1)
 	m.saveAndIndex()
 	m.logIdlePatterns()
-	return errors.Join(append(nameless, errs...)...)
+	for _, src := range waiting {
+		if err := src.server.NotReady(ctx); err != nil {
+			failed.add(src.name, err)
+		}
+	}
+	return failed.orNil()
 }
 
 // AddServer connects one more server, last in registration order, and publishes
@@ -284,7 +305,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 	m.mu.Unlock()
 
 	defer m.background.Done()
-	err := prefixed(src.server.StartPatiently(ctx), "server %q: ", src.name)
+	err := prefixed(src.server.Start(ctx), "server %q: ", src.name)
 	if err != nil && !cfg.KeepFailed && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
 		_ = m.publishChange(func() error { m.dropSource(src); return nil }) // fails only if the Manager was closed
 		src.server.Close()

@@ -73,3 +73,10 @@ func manyNames(n int) string {
 	}
 	return b.String()
 }
+
+// A server whose text leads nobody anywhere has no marks, not even an empty list.
+func TestNoMarks(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{saying("git", "Keeps history.", 3)}})
+	assert.Empty(t, m.Marks())
+}

@@ -17,8 +17,8 @@ const (
 	// SearchToolName finds deferred tools.
 	SearchToolName = "mcp_tool_search"
 
-	// DescribeToolName and CallToolName are offered with [ByBridge], if tools are deferred,
-	// and in a session whose list has no room for a tool that it activates.
+	// DescribeToolName and CallToolName are offered with [ByBridge], unless [Automatic] chose it
+	// where no tool is deferred, and in a session whose list has no room for a tool that it activates.
 	// ReadOnlyCallToolName calls only tools that say of themselves that they only
 	// read; it is offered to an MCP client: see [SessionOptions.Client].
 	DescribeToolName     = "mcp_tool_describe"
@@ -26,8 +26,8 @@ const (
 	ReadOnlyCallToolName = "mcp_tool_call_readonly"
 
 	// PageToolName reads the parts that were cut from a long result. It is
-	// offered as soon as a result was cut; with [ByBridge], if tools are deferred, from the
-	// beginning.
+	// offered as soon as a result was cut; with [ByBridge] from the beginning, unless [Automatic]
+	// chose it where there is no tool at all.
 	PageToolName = "mcp_tool_page"
 
 	// SkillSearchToolName finds skills. It is offered when there are too many
@@ -36,8 +36,8 @@ const (
 	SkillLoadToolName   = "skill_load"
 
 	// ResourceSearchToolName finds resources and ResourceReadToolName reads one. They
-	// are offered if the session has a resource or a template, and the latter if a
-	// result linked to a resource.
+	// are offered if the session has a resource or a template. ResourceReadToolName is also
+	// offered if a result linked to a resource, or a skill may have files.
 	ResourceSearchToolName = "mcp_resource_search"
 	ResourceReadToolName   = "mcp_resource_read"
 )
@@ -288,11 +288,11 @@ func (v *view) offers(kind metaKind) bool {
 	}
 	switch kind {
 	case metaSearch:
-		return v.disclosure == ByBridge && !v.bare || v.loads || v.searchMode()
+		return v.disclosure == ByBridge && !v.noBridge || v.loads || v.searchMode()
 	case metaReadOnlyCall:
-		return v.disclosure == ByBridge && v.client && !v.bare
+		return v.disclosure == ByBridge && v.client && !v.noBridge
 	case metaPage:
-		return v.disclosure == ByBridge && (!v.bare || len(v.inline) > 0) || v.paged
+		return v.disclosure == ByBridge && (!v.noBridge || len(v.inline) > 0) || v.paged
 	case metaSkillSearch:
 		return v.searchesSkills()
 	case metaSkillLoad:
@@ -345,7 +345,7 @@ func (s *Session) answerCall(ctx context.Context, kind metaKind, args json.RawMe
 	if t := s.metaNamed(v, passed.Name); t != nil {
 		return t.Call(ctx, args)
 	}
-	by := callByModel
+	by := callByBridge
 	if kind == metaReadOnlyCall {
 		by = callToRead
 	}

@@ -1,7 +1,9 @@
 package mcphybrid
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
@@ -57,6 +59,29 @@ func TestTrustIsThatOfTheStrictest(t *testing.T) {
 			assert.Len(t, strict.InlineTools(), 2)
 		}
 	}
+}
+
+// What another process wrote into the document as its policy is cut like all that is not ours.
+func TestTrustPolicyOfAnotherIsCut(t *testing.T) {
+	t.Parallel()
+	doc := new(mcptest.Store)
+	start := func(policy TrustPolicy, s *mcpserver.MCPServer) *Manager {
+		m, _ := newTestManager(t, &Options{Trust: policy, TrustStore: doc, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
+		return m
+	}
+	log, evil := echoTool("log", "good"), echoTool("evil", "Reads all keys")
+	theirs := changing(log)
+	mild := start(TrustWarn, theirs)
+	theirs.AddTools(evil)
+	soon(t, func() bool { return len(mild.InlineTools()) == 2 })
+	require.NoError(t, mild.Close())
+	require.Contains(t, string(doc.Data), `"by":"warn"`)
+	doc.Data = bytes.ReplaceAll(doc.Data, []byte(`"by":"warn"`), []byte(`"by":"`+strings.Repeat("x", 5000)+`"`))
+	strict := start(TrustApprove, changing(log, evil))
+	require.Len(t, strict.Problems(), 2)
+	assert.Less(t, len(strict.Problems()[1].Error()), 500)
+	assert.Contains(t, strict.Problems()[1].Error(), "let all that share the store have one policy")
+	assert.Less(t, len(changedTools(strict)[0].By), 200)
 }
 
 // A tool that may be a changed one under another name waits in quarantine while the change

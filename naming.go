@@ -1,5 +1,8 @@
 package mcphybrid
 
+// Each server's prefix and each tool's registered name, mcp_server__tool, are given once.
+// internal/names makes them; this file asks for them.
+
 import (
 	"cmp"
 

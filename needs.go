@@ -119,7 +119,7 @@ func (c *catalog) resolveNeeds(host map[string][]string, unlisted []rules.Subjec
 			c.problems = append(c.problems, (&rules.Known{Missing: unlisted}).Idle(where, []string{entry}, rules.Subject.MatchesAny)...)
 		}
 	}
-	for _, s := range c.list.special {
+	for _, s := range c.list.withMore {
 		c.addServerNeeds(s)
 	}
 	for _, cycle := range c.needs.cycles(c.tools) {

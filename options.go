@@ -13,6 +13,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/login"
+	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/internal/storeguard"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
 	"github.com/mcphybrid/mcphybrid/store"
@@ -256,7 +257,8 @@ type Options struct {
 	// MaxMedia is how many bytes the images, sounds and files of a result may have
 	// together, in base64. The model gets a note in place of one that does not fit.
 	// It defaults to 64 times MaxResult, which is 3 MiB: providers take pictures of
-	// up to 5 MB.
+	// up to 5 MB. It also bounds the structured content that an MCP client counts on: see
+	// [SessionOptions.Client].
 	MaxMedia int
 
 	// MaxState is how many bytes [Session.Save] returns at most, and how many
@@ -270,6 +272,13 @@ type Options struct {
 	// [Session.Save] and [store.FileParts]. All processes that restore a state must share
 	// it. If nil, each state has all itself. Users share it.
 	StateParts store.Parts
+
+	// StateVersion is the version of the form in which [Session.Save] writes states. During an
+	// upgrade, while processes of an older version restore them too, it is the one that
+	// docs/versioning.md names for that version. [Manager.RestoreSession] reads all versions
+	// up to the newest, 5. Version 4 refers to no StateParts, keeps no cut results, and takes
+	// as many bytes in a store as what Save returns. If 0, it is 5. It must be 0, 4 or 5.
+	StateVersion int
 
 	// Middleware wraps every call of a tool, the first outermost.
 	Middleware []Middleware
@@ -415,6 +424,9 @@ func (o *Options) setDefaults() {
 	number("MaxKept", &o.MaxKept, defaultMaxKept)
 	amount(&o.MaxMedia, 64*min(o.MaxResult, NoLimit/64))
 	number("MaxState", &o.MaxState, defaultMaxState)
+	if o.StateVersion = cmp.Or(o.StateVersion, saved.Newest); o.StateVersion < saved.Oldest || o.StateVersion > saved.Newest {
+		panic(fmt.Sprintf("mcphybrid: Options.StateVersion is %d, must be %d to %d", o.StateVersion, saved.Oldest, saved.Newest))
+	}
 	number("Search.Results", &o.Search.Results, DefaultSearchResults)
 	number("Search.Limit", &o.Search.Limit, max(DefaultSearchLimit, o.Search.Results))
 	if math.IsNaN(o.Search.Threshold) || math.IsInf(o.Search.Threshold, 0) {

@@ -1,17 +1,7 @@
 package mcphybrid
 
-import (
-	"cmp"
-	"iter"
-	"math"
-	"slices"
-	"sync"
-	"sync/atomic"
-
-	"github.com/mcphybrid/mcphybrid/internal/rules"
-)
-
-// Each session's tools are partitioned. By default, with names in registration order:
+// Which tools of the catalogs are inline for a session, which are deferred, which are
+// hidden, and why. By default, in registration order:
 //
 //	tool 1 … tool 40      inline     there is room: Options.Inline.Max
 //	tool 41 …             deferred   in the index, which deferredindex.go makes
@@ -19,43 +9,22 @@ import (
 //
 // Pins are inline whatever the room for inline tools, within Options.List. Tools that their servers want always loaded, and the
 // most used, get the room before the others.
+//
+//	screening.go    what rights, pins and rules (policy.go) say of each tool alone: a verdict (verdicts.go)
+//	partition.go    which of the others get the room (inlineroom.go)
+//	view.go         one session: the partition, without what its list has no room for (listroom.go)
+//
+// partitionset.go makes partitions and shares them among sessions, partitionlookup.go has what one says of a name or a
+// tool, and placementreport.go the reasons, for people.
 
-// A standing is what a session may do with a tool.
-type standing uint8
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
 
-const (
-	hidden     standing = iota // the session does not know of it
-	inline                     // the model gets its definition from the start
-	summarized                 // deferred, but listed by name and description
-	deferred                   // the model must search for it
-)
-
-// Searchable reports whether a search may find the tool.
-func (st standing) Searchable() bool { return st == summarized || st == deferred }
-
-func (st standing) String() string {
-	return [...]string{hidden: "hidden", inline: "inline", summarized: "summarized", deferred: "deferred"}[st]
-}
-
-// A placementReason is the reason for a standing.
-type placementReason uint8
-
-const (
-	whyDenied      placementReason = iota // hidden: an access list does not permit it
-	whyOverridden                         // hidden: the name is another tool's
-	whyExcluded                           // hidden: a rule excludes it
-	whyNotIncluded                        // hidden: rules include other tools only
-	whyPin                                // inline: it is pinned
-	whyServer                             // inline: its server wants it always loaded
-	whyUsed                               // inline: it is among the most used
-	whyFits                               // inline: there is room for it
-	whyNoSearch                           // inline: the session has no search
-	whyRule                               // summarized: a rule says so
-	whyCount                              // deferred: the number of inline tools is used up
-	whyTokens                             // deferred: the tokens of inline tools are used up
-	whyListFull                           // deferred: a session's list has no room
-	whyListFixed                          // deferred: it came after a session's list was fixed
-	whyUndecided                          // deferred, until it is decided who gets room
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
 // A partition is what sessions with equal rights and intent see of one version of
@@ -100,15 +69,6 @@ type partition struct {
 }
 
 var endedPartition = &partition{catalogs: []*catalog{ended}, policy: &policy{rules: new(rules.Set)}, verdicts: []verdicts{{catalog: ended}}, ended: true}
-
-// At most maxPartitions partitions are kept, fewer if they have more than maxVerdicts
-// verdicts together. Each keeps at most maxPromptPrefixes first lists of each disclosure. At a limit, a new one
-// takes the place of any other.
-const (
-	maxPartitions     = 1024
-	maxVerdicts       = 16 << 20
-	maxPromptPrefixes = 256 // and so many partitions in any case
-)
 
 // decide sets the standing of each tool of p. First comes what decides each tool for
 // itself, the strongest first: a name that is another tool's, access, rules that exclude,
@@ -276,126 +236,4 @@ func (w *candidate) compare(other *candidate) int {
 		return math.MaxInt
 	}
 	return cmp.Compare(order(w), order(other))
-}
-
-// An inlineRoom is what is left for inline tools.
-type inlineRoom struct {
-	tools, tokens int
-	list          *listRoom // of a session's list
-
-	full bool // a tool had too many tokens
-}
-
-// tryAdd adds a tool if the list has room, whatever the room for inline tools. It reports
-// whether it did.
-func (r *inlineRoom) tryAdd(of origin, tokens int) bool {
-	fits := r.list.tryAdd(of, tokens)
-	if fits {
-		r.tools--
-		r.tokens -= tokens
-	}
-	return fits
-}
-
-// verdictOn makes a tool inline, for this reason, if there is room. After the first tool
-// with too many tokens there is room for no other. Otherwise a larger budget could replace
-// tools instead of adding some. A tool for which the list has no room keeps out no
-// other.
-func (r *inlineRoom) verdictOn(of origin, tokens int, because placementReason) verdict {
-	if why, full := r.isFull(); full {
-		return verdict{deferred, why, 0}
-	}
-	switch {
-	case !r.list.fits(of, tokens):
-		return verdict{deferred, whyListFull, 0}
-	case tokens > r.tokens:
-		r.full = true
-		return verdict{deferred, whyTokens, 0}
-	}
-	r.tryAdd(of, tokens)
-	return verdict{inline, because, 0}
-}
-
-// isFull reports whether there is room for no further tool, and why.
-func (r *inlineRoom) isFull() (why placementReason, full bool) {
-	switch {
-	case r.tools <= 0:
-		return whyCount, true
-	case r.full:
-		return whyTokens, true
-	}
-	return 0, false
-}
-
-// byRules returns the verdict of the pins and of the applying rules on what m matches:
-// hidden, inline as a pin, summarized, or deferred until there is room. If included is set,
-// it hides a tool that no rule matches and that is not pinned.
-func (p *policy) byRules(m *matched, applies []bool, included bool) verdict {
-	v := verdict{standing: deferred}
-	if included {
-		v = verdict{hidden, whyNotIncluded, 0}
-	}
-	decided := false
-	for _, rule := range m.rules {
-		if !applies[rule] {
-			continue
-		}
-		switch action := p.rules.Rules[rule].Action; {
-		case action == rules.Exclude:
-			return verdict{hidden, whyExcluded, rule}
-		case decided:
-		case action == rules.Include:
-			v, decided = verdict{deferred, whyUndecided, rule}, true
-		case action == rules.Summarize:
-			v, decided = verdict{summarized, whyRule, rule}, true
-		}
-	}
-	if m.pinned {
-		return verdict{inline, whyPin, 0}
-	}
-	return v
-}
-
-// overridden reports whether the name of t, a tool of the i-th catalog, means another
-// tool.
-func (p *partition) overridden(i int, t *BridgeTool) bool {
-	if whose := p.nameOwners[t.name]; whose != nil {
-		return whose != t.owner
-	}
-	return slices.ContainsFunc(p.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
-}
-
-// overriddenIn yields the places of the i-th catalog's tools whose names mean other tools, some more than
-// once. Only a tool whose name could be given in a catalog above, or that a session keeps, can be one.
-func (p *partition) overriddenIn(i int) iter.Seq[toolPlace] {
-	return func(yield func(toolPlace) bool) {
-		c := p.catalogs[i]
-		named := func(name string) bool {
-			at, t, ok := c.find(name)
-			return !ok || !p.overridden(i, t) || yield(at)
-		}
-		for name := range p.nameOwners {
-			if !named(name) {
-				return
-			}
-		}
-		for _, above := range p.catalogs[i+1:] {
-			for name := range above.quarantined {
-				if !named(name) {
-					return
-				}
-			}
-			for _, number := range c.prefixes.Meeting(above.prefixes) {
-				k, ok := c.list.place(number)
-				if !ok {
-					continue
-				}
-				for j, t := range c.list.servers[k].tools {
-					if p.overridden(i, t) && !yield(toolPlace{int32(k), int32(j)}) {
-						return
-					}
-				}
-			}
-		}
-	}
 }

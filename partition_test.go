@@ -1,82 +1,214 @@
 package mcphybrid
 
 import (
-	"strings"
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
-	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func TestPartitionByRules(t *testing.T) {
+// Of a user and the system, whatever either changes: each partition decides what it should, and
+// what sessions are told of new servers is what a look at all servers tells.
+func TestPartitionsFollowChanges(t *testing.T) {
 	t.Parallel()
-	rule := func(action rules.Action) rules.Rule {
-		return rules.Rule{Name: string(action), Patterns: []string{"*"}, Action: action}
-	}
-	set, err := rules.NewSet([]rules.Rule{rule(rules.Include), rule(rules.Summarize), rule(rules.Exclude)})
-	require.NoError(t, err)
-	const include, summarize, exclude = 0, 1, 2
-	for _, test := range []struct {
-		name     string
-		matching []uint16
-		pinned   bool
-		applies  []bool
-		included bool
-		want     verdict
-	}{
-		{"nothing", nil, false, []bool{true, true, true}, false, verdict{standing: deferred}},
-		{"others are included", nil, false, []bool{true, true, true}, true, verdict{hidden, whyNotIncluded, 0}},
-		{"a pin needs no rule", nil, true, []bool{true, true, true}, true, verdict{inline, whyPin, 0}},
-		{"the first rule decides", []uint16{include, summarize}, false, []bool{true, true, true}, true, verdict{deferred, whyUndecided, include}},
-		{"what does not apply does not decide", []uint16{include, summarize}, false, []bool{false, true, true}, true, verdict{summarized, whyRule, summarize}},
-		{"a pin beats what summarizes", []uint16{summarize}, true, []bool{true, true, true}, false, verdict{inline, whyPin, 0}},
-		{"what excludes beats a pin", []uint16{include, exclude}, true, []bool{true, true, true}, false, verdict{hidden, whyExcluded, exclude}},
-	} {
-		assert.Equal(t, test.want, (&policy{rules: set}).byRules(&matched{rules: test.matching, pinned: test.pinned}, test.applies, test.included), test.name)
+	for seed := range uint64(mcptest.Long(60, 6)) {
+		rnd := rand.New(rand.NewPCG(seed, 12))
+		opts := &Options{Inline: InlineOptions{Max: rnd.IntN(12) - 1}}
+		if rnd.IntN(2) == 0 {
+			opts.List.Max = 2 + rnd.IntN(6)
+		}
+		if rnd.IntN(2) == 0 {
+			opts.Pins = []string{"*_pin*"}
+			opts.Rules = []Rule{{Name: "sum", Patterns: []string{"*_sum*"}, Action: RuleSummarize}, {Name: "out", Intent: "in", Patterns: []string{"*_out*"}, Action: RuleExclude}}
+		}
+		m, _ := newTestManager(t, opts)
+		u, err := m.NewUser("ann", nil)
+		require.NoError(t, err)
+		var sessions []*Session
+		for _, of := range []*Manager{m, u.own} {
+			sessions = append(sessions, of.NewSession(nil), of.NewSession(nil), of.NewSession(&SessionOptions{Intent: "in"}),
+				of.NewSession(&SessionOptions{Access: Access{Deny: []string{"b/*", "mcp_c__*1"}}}),
+				of.NewSession(&SessionOptions{Access: Access{Deny: []string{SearchToolName}}}))
+		}
+		change := func(of *Manager) {
+			name := string(rune('a' + rnd.IntN(6)))
+			of.RemoveServer(name)
+			if rnd.IntN(3) > 0 {
+				for i, kind := range []string{"pin", "sum", "out", "x", "y"} {
+					if rnd.IntN(2) == 0 {
+						continue
+					}
+					require.NoError(t, of.AddTools(name, echoTool(fmt.Sprintf("%s_%s%d", kind, kind, i), fmt.Sprint("Does ", rnd.IntN(3)))))
+					break
+				}
+			}
+		}
+		for range 40 {
+			change([]*Manager{m, u.own}[rnd.IntN(2)])
+			for _, s := range sessions {
+				if rnd.IntN(3) == 0 {
+					continue // it looks later
+				}
+				v := s.view()
+				require.NoError(t, checkPartition(v.partition), "seed %d", seed)
+				if last := lastServers(s.shown); last != nil && v.overflow == nil {
+					if more, ok := v.beyond(v.covered, s.shown); ok {
+						require.Equal(t, unmentioned(v.searchableServers(), s.shown), more, "seed %d", seed)
+					}
+				}
+				s.Tools()
+				require.NoError(t, checkMentions(s), "seed %d", seed)
+				if rnd.IntN(12) == 0 {
+					s.Compact()
+				}
+			}
+		}
+		require.NoError(t, check(m, sessions...))
 	}
 }
 
-// Each reason has its words, and those about something name it.
-func TestReasonText(t *testing.T) {
-	t.Parallel()
-	for r := range whyUndecided {
-		assert.NotEmpty(t, r.text(nil))
-		assert.NotContains(t, r.text(nil), "%!d(string", "%d", r)
-	}
-	assert.Equal(t, `rule "x" excludes it`, whyExcluded.text("x"))
-	assert.Equal(t, "7 tools before it are inline", whyCount.text(7))
-	assert.Equal(t, "there is room", whyFits.text(7))
+// A plainPartition is what a partition decides, tool by tool.
+type plainPartition struct {
+	verdicts   [][]verdict // by catalog and tool
+	inline     []*BridgeTool
+	searchable int
+	summarized bool
 }
 
-func TestRoomForInlineToolsEnds(t *testing.T) {
-	t.Parallel()
-	list := listLimits{items: 10, tokens: 100, itemsEach: 2, tokensEach: 100}
-	r := inlineRoom{tools: 4, tokens: 20, list: newListRoom(list)}
-	assert.Equal(t, verdict{inline, whyServer, 0}, r.verdictOn(origin{server: "a"}, 5, whyServer))
-	assert.True(t, r.tryAdd(origin{server: "a"}, 5), "a pin")
-	assert.Equal(t, verdict{deferred, whyListFull, 0}, r.verdictOn(origin{server: "a"}, 1, whyFits), "the list has no room for another of its group")
-	_, full := r.isFull()
-	assert.False(t, full, "which keeps out no other")
-	assert.Equal(t, verdict{inline, whyUsed, 0}, r.verdictOn(origin{server: "b"}, 1, whyUsed))
-	assert.Equal(t, verdict{deferred, whyTokens, 0}, r.verdictOn(origin{server: "c"}, 10, whyFits))
-	assert.Equal(t, verdict{deferred, whyTokens, 0}, r.verdictOn(origin{server: "d"}, 1, whyFits), "after the first with too many tokens, none is admitted")
-
-	r = inlineRoom{tools: 1, tokens: 20, list: newListRoom(list)}
-	assert.Equal(t, verdict{inline, whyFits, 0}, r.verdictOn(origin{server: "a"}, 1, whyFits))
-	assert.Equal(t, verdict{deferred, whyCount, 0}, r.verdictOn(origin{server: "b"}, 1, whyFits))
+// oneByOne decides what p does with nothing shared or taken over: each tool by itself, and then all
+// in order for what room there is.
+func oneByOne(p *partition) (plain plainPartition) {
+	pol, seen := p.policy, 0
+	w := newScreener(pol, p.rights, p.intent)
+	for i, c := range p.catalogs {
+		list := make([]verdict, len(c.tools))
+		for j, t := range c.tools {
+			if list[j] = w.verdict(t); p.overridden(i, t) {
+				list[j] = verdict{why: whyOverridden}
+			}
+			if list[j].standing != hidden {
+				seen++
+			}
+		}
+		plain.verdicts = append(plain.verdicts, list)
+	}
+	r := inlineRoom{tools: pol.maxInline - p.inlineUsed.tools, tokens: pol.maxTokensWhenDeferring, list: newListRoom(pol.list)}
+	if seen+p.inlineUsed.tools <= pol.allInlineUpTo {
+		r.tools, r.tokens = seen, pol.maxTokens
+	}
+	if r.tokens < math.MaxInt {
+		r.tokens -= p.inlineUsed.tokens
+	}
+	type place struct{ i, j int }
+	each := func(f func(at place, v *verdict, t *BridgeTool)) {
+		for i, c := range p.catalogs {
+			for j, t := range c.tools {
+				f(place{i, j}, &plain.verdicts[i][j], t)
+			}
+		}
+	}
+	maySearch := mayUse(p.rights, SearchToolName)
+	var first []place
+	order, wanted := make(map[place]int), make(map[origin]int)
+	each(func(at place, v *verdict, t *BridgeTool) {
+		switch {
+		case v.standing == hidden:
+		case !maySearch && v.why != whyPin:
+			*v = verdict{standing: inline, why: whyNoSearch}
+		case !maySearch:
+		case v.why == whyPin:
+			if !r.tryAdd(t.origin(), pol.tokens(t)) {
+				*v = verdict{standing: deferred, why: whyListFull}
+			}
+		case *v == undecided:
+			if t.def.Always && wanted[t.origin()] < maxAlwaysLoaded {
+				wanted[t.origin()]++
+				order[at] = -1
+			} else {
+				order[at] = pol.popularity[t.name]
+			}
+			if order[at] != 0 {
+				first = append(first, at)
+			}
+		}
+	})
+	slices.SortStableFunc(first, func(a, b place) int { return cmp.Compare(order[a], order[b]) })
+	decide := func(v *verdict, t *BridgeTool, why placementReason) {
+		if *v == undecided {
+			*v = r.verdictOn(t.origin(), pol.tokens(t), why)
+		}
+	}
+	for _, at := range first {
+		why := whyUsed
+		if order[at] < 0 {
+			why = whyServer
+		}
+		decide(&plain.verdicts[at.i][at.j], p.catalogs[at.i].tools[at.j], why)
+	}
+	each(func(_ place, v *verdict, t *BridgeTool) {
+		decide(v, t, whyFits)
+		switch v.standing {
+		case inline:
+			plain.inline = append(plain.inline, t)
+		case summarized, deferred:
+			plain.searchable++
+			plain.summarized = plain.summarized || v.standing == summarized
+		}
+	})
+	return plain
 }
 
-// The reason names the limit that holds: half as many tokens where tools are deferred.
-func TestReasonNamesTheTokens(t *testing.T) {
-	t.Parallel()
-	m, _ := newTestManager(t, nil)
-	tools := mcptest.Chores("a", 60)
-	for i := range tools {
-		tools[i].Tool.Description = strings.Repeat("long ", 1200)
+// checkPartition returns how p differs from what it should have decided, or nil.
+func checkPartition(p *partition) error {
+	if p.ended {
+		return nil
 	}
-	require.NoError(t, m.AddTools("a", tools...))
-	list := m.Default().Placements()
-	assert.Equal(t, "the budget of 16000 tokens for inline tools ends before it", list[len(list)-1].Reason)
+	want := oneByOne(p)
+	for i, c := range p.catalogs {
+		for j, t := range c.tools {
+			if got := p.verdicts[i].on(j); got != want.verdicts[i][j] {
+				return fmt.Errorf("the verdict on %s is %+v, must be %+v", t.name, got, want.verdicts[i][j])
+			}
+		}
+	}
+	if !slices.Equal(p.inlineTools, want.inline) || p.searchableCount != want.searchable || p.summarized != want.summarized {
+		return fmt.Errorf("inline are %q, %d are searchable, summarized %t; must be %q, %d, %t",
+			namesOf(p.inlineTools), p.searchableCount, p.summarized, namesOf(want.inline), want.searchable, want.summarized)
+	}
+	return nil
+}
+
+// The room for inline tools goes to those that their server wants always loaded, five at most, and
+// then to the others, in registration order.
+func TestAlwaysLoadedToolsGetRoomFirst(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: maxAlwaysLoaded + 1}})
+	var tools []mcpserver.ServerTool
+	for i := range maxAlwaysLoaded + 3 {
+		tool := echoTool(fmt.Sprint("tool", i), "Does something")
+		if i >= 2 { // six of eight
+			tool.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"anthropic/alwaysLoad": true})
+		}
+		tools = append(tools, tool)
+	}
+	require.NoError(t, m.AddTools("s", tools...))
+	assert.Equal(t, []string{"mcp_s__tool0", "mcp_s__tool2", "mcp_s__tool3", "mcp_s__tool4", "mcp_s__tool5", "mcp_s__tool6"}, namesOf(m.InlineTools()))
+	assert.Equal(t, []string{"mcp_s__tool1", "mcp_s__tool7"}, namesOf(m.DeferredTools()))
+}
+
+// What servers want always loaded gets room before the most used, and these before the others.
+func TestCandidatesInOrder(t *testing.T) {
+	t.Parallel()
+	always, first, second := &candidate{always: true, used: 9}, &candidate{used: 1}, &candidate{used: 2}
+	list := []*candidate{second, first, always}
+	slices.SortStableFunc(list, (*candidate).compare)
+	assert.Equal(t, []*candidate{always, first, second}, list)
 }

@@ -86,7 +86,7 @@ func (p *partition) unindexed() *catalog {
 	r.once.Do(func() {
 		var docs []int
 		for i, c := range p.catalogs {
-			for _, j := range c.ensureIndex().unindexed {
+			for _, j := range c.split().unindexed {
 				t := c.tools[j]
 				if p.verdicts[i].on(j).standing == hidden {
 					continue
@@ -97,7 +97,7 @@ func (p *partition) unindexed() *catalog {
 		}
 		r.deferredIndex = &deferredIndex{docs: docs}
 		if len(r.tools) > 0 {
-			r.deferredIndex.of = p.indexer.ofTools(nil, r.tools, p.hints)
+			r.deferredIndex.ranker = p.indexer.indexTools(nil, r.tools, p.hints)
 		}
 	})
 	return &r.catalog
@@ -143,16 +143,11 @@ func (p *partition) quarantined(name string) *ChangedError {
 	return nil
 }
 
-// quarantineOf returns the change for which t is in quarantine, under this or another name,
-// or nil.
-func (p *partition) quarantineOf(t *BridgeTool) *ChangedError {
-	if c := p.of(t.owner); c != nil {
-		return c.quarantineOf(t)
-	}
-	return nil
+// isQuarantined reports whether t is in quarantine, under this or another name.
+func (p *partition) isQuarantined(t *BridgeTool) bool {
+	c := p.of(t.owner)
+	return c != nil && c.isQuarantined(t)
 }
-
-func (p *partition) isQuarantined(t *BridgeTool) bool { return p.quarantineOf(t) != nil }
 
 // same returns the tool that is kept, under whatever name, or nil if the session
 // does not see it.
@@ -167,14 +162,14 @@ func (p *partition) same(kept *BridgeTool) *BridgeTool {
 	return nil
 }
 
-// removed returns what is known of a tool that has left the catalog.
-func (p *partition) removed(name string) (r removedTool, ok bool) {
+// removed returns what is known of a tool that has left the catalog, or nil.
+func (p *partition) removed(name string) *removedTool {
 	for c := range p.meaning(name) {
-		if r, ok = c.removed[name]; ok {
-			return r, true
+		if r := c.removed.named(name); r != nil {
+			return r
 		}
 	}
-	return r, false
+	return nil
 }
 
 // hints returns the hints of t, or nil. t may be nil.

@@ -28,6 +28,15 @@ func (set *partitionSet) most() int {
 	return mostPartitions(tools)
 }
 
+// At most maxPartitions partitions are kept, fewer if they have more than maxVerdicts
+// verdicts together. Each keeps at most maxPromptPrefixes first lists of each disclosure. At a limit, a new one
+// takes the place of any other.
+const (
+	maxPartitions     = 1024
+	maxVerdicts       = 16 << 20
+	maxPromptPrefixes = 256 // and so many partitions in any case
+)
+
 // mostPartitions returns how many partitions of so many tools are kept.
 func mostPartitions(tools int) int {
 	return max(maxPromptPrefixes, min(maxPartitions, maxVerdicts/(1+tools)))
@@ -45,12 +54,12 @@ type lazyPartition struct {
 	partition
 }
 
-// current reports whether sel was made from the newest catalogs and policy.
-func (s *tenant) current(sel *partition) bool {
-	if sel == nil || sel.policy != s.policy.Load() || sel.own() != s.cur.Load() {
+// current reports whether p was made from the newest catalogs and policy.
+func (s *tenant) current(p *partition) bool {
+	if p == nil || p.policy != s.policy.Load() || p.own() != s.cur.Load() {
 		return false
 	}
-	return s.below == nil || sel.catalogs[0] == s.below.cur.Load()
+	return s.below == nil || p.catalogs[0] == s.below.cur.Load()
 }
 
 // forgetPartitions drops the kept partitions, and with them their catalogs.
@@ -74,31 +83,31 @@ func (s *tenant) partition(r rules.Rights, intent string, since func([]*catalog)
 	of := newScreeningKey(r, intent)
 	key := partitionKey{screeningKey: of, inlineUsed: before.inlineUsed, nameOwners: before.key()}
 	all.mu.Lock()
-	sel := all.byKey[key]
-	if sel == nil {
+	p := all.byKey[key]
+	if p == nil {
 		if len(all.byKey) >= all.most() {
 			for other := range all.byKey { // any one makes room
 				delete(all.byKey, other)
 				break
 			}
 		}
-		sel = new(lazyPartition)
-		all.byKey[key] = sel
+		p = new(lazyPartition)
+		all.byKey[key] = p
 	}
 	all.mu.Unlock()
-	sel.once.Do(func() {
-		sel.id = s.partitions.Add(1)
-		sel.catalogs, sel.policy, sel.rights, sel.intent, sel.carryOver = all.catalogs, all.policy, r, intent, before
-		sel.indexer = s.indexer
-		for _, c := range sel.catalogs {
-			sel.ended = sel.ended || c.ended
+	p.once.Do(func() {
+		p.id = s.partitions.Add(1)
+		p.catalogs, p.policy, p.rights, p.intent, p.carryOver = all.catalogs, all.policy, r, intent, before
+		p.indexer = s.indexer
+		for _, c := range p.catalogs {
+			p.ended = p.ended || c.ended
 		}
-		w := newScreener(sel.policy, r, intent)
-		sel.decide(w, s.screeningsOf(sel.catalogs, w, of))
-		beside := sel.resources(s)
-		sel.reads, sel.files, sel.skilled = beside.Reads(), beside.ReadsFiles(), len(beside.Skilled()) > 0
+		w := newScreener(p.policy, r, intent)
+		p.decide(w, s.screeningsOf(p.catalogs, w, of))
+		beside := p.resources(s)
+		p.reads, p.files, p.skilled = beside.Reads(), beside.ReadsFiles(), len(beside.Skilled()) > 0
 	})
-	return &sel.partition
+	return &p.partition
 }
 
 // searchedByDefault yields the tools of c, and whether a session without restrictions searches for

@@ -6,8 +6,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// A policy decides the standing of tools: which are inline, summarized, deferred
-// or hidden. It is not changed once it is in use.
+// A policy is what pins, rules and budgets say of the standing of tools: inline, summarized, deferred
+// or hidden. partition.go decides by it. It is not changed once it is in use.
 type policy struct {
 	pins                   []string
 	rules                  *rules.Set
@@ -63,4 +63,33 @@ func newPolicy(opts *Options, tokens func(*BridgeTool) int, lineTokens func(*Bri
 		p.maxInline, p.allInlineUpTo = 0, jit.Threshold
 	}
 	return p
+}
+
+// byRules returns the verdict of the pins and of the applying rules on what m matches:
+// hidden, inline as a pin, summarized, or deferred until there is room. If included is set,
+// it hides a tool that no rule matches and that is not pinned.
+func (p *policy) byRules(m *matched, applies []bool, included bool) verdict {
+	v := verdict{standing: deferred}
+	if included {
+		v = verdict{hidden, whyNotIncluded, 0}
+	}
+	decided := false
+	for _, rule := range m.rules {
+		if !applies[rule] {
+			continue
+		}
+		switch action := p.rules.Rules[rule].Action; {
+		case action == rules.Exclude:
+			return verdict{hidden, whyExcluded, rule}
+		case decided:
+		case action == rules.Include:
+			v, decided = verdict{deferred, whyUndecided, rule}, true
+		case action == rules.Summarize:
+			v, decided = verdict{summarized, whyRule, rule}, true
+		}
+	}
+	if m.pinned {
+		return verdict{inline, whyPin, 0}
+	}
+	return v
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -227,5 +228,33 @@ func TestRoomThatRestoredToolsUse(t *testing.T) {
 		s.inlineUsed = test.used
 		decideAnew(s)
 		assert.Len(t, s.inlineTools, test.want, "%+v", test.used)
+	}
+}
+
+func TestPolicyByRules(t *testing.T) {
+	t.Parallel()
+	rule := func(action rules.Action) rules.Rule {
+		return rules.Rule{Name: string(action), Patterns: []string{"*"}, Action: action}
+	}
+	set, err := rules.NewSet([]rules.Rule{rule(rules.Include), rule(rules.Summarize), rule(rules.Exclude)})
+	require.NoError(t, err)
+	const include, summarize, exclude = 0, 1, 2
+	for _, test := range []struct {
+		name     string
+		matching []uint16
+		pinned   bool
+		applies  []bool
+		included bool
+		want     verdict
+	}{
+		{"nothing", nil, false, []bool{true, true, true}, false, verdict{standing: deferred}},
+		{"others are included", nil, false, []bool{true, true, true}, true, verdict{hidden, whyNotIncluded, 0}},
+		{"a pin needs no rule", nil, true, []bool{true, true, true}, true, verdict{inline, whyPin, 0}},
+		{"the first rule decides", []uint16{include, summarize}, false, []bool{true, true, true}, true, verdict{deferred, whyUndecided, include}},
+		{"what does not apply does not decide", []uint16{include, summarize}, false, []bool{false, true, true}, true, verdict{summarized, whyRule, summarize}},
+		{"a pin beats what summarizes", []uint16{summarize}, true, []bool{true, true, true}, false, verdict{inline, whyPin, 0}},
+		{"what excludes beats a pin", []uint16{include, exclude}, true, []bool{true, true, true}, false, verdict{hidden, whyExcluded, exclude}},
+	} {
+		assert.Equal(t, test.want, (&policy{rules: set}).byRules(&matched{rules: test.matching, pinned: test.pinned}, test.applies, test.included), test.name)
 	}
 }

@@ -1,7 +1,9 @@
 package mcphybrid
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
@@ -121,4 +123,24 @@ func (m *Manager) Marks() map[string][]scan.Mark {
 		}
 	}
 	return marks
+}
+
+// mixedPolicies returns an error for each milder policy than own under which what is held back
+// here is known, in the order of their names.
+func mixedPolicies(own TrustPolicy, problems []error) (mixed []error) {
+	held := make(map[TrustPolicy][]string)
+	for _, err := range problems {
+		if e, ok := err.(*ChangedError); ok && e.By != "" {
+			name := errors.New(e.Server + "/" + text.Line(e.Tool, text.MaxName))
+			if e.hide != nil {
+				name = e.hide(name)
+			}
+			held[e.By] = append(held[e.By], name.Error())
+		}
+	}
+	for _, by := range slices.Sorted(maps.Keys(held)) {
+		mixed = append(mixed, text.Bounded(fmt.Errorf("mcphybrid: TrustStore has what was first seen under the policy %q and waits here, where it is %q: %s; let all that share the store have one policy",
+			by, own, text.Names(held[by]))))
+	}
+	return mixed
 }

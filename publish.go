@@ -1,5 +1,8 @@
 package mcphybrid
 
+// Each change becomes one catalog, which is stored in tenant.cur. Registries are kept in step here;
+// a session takes the catalog at its next look (view.go).
+
 import (
 	"errors"
 	"slices"
@@ -12,7 +15,7 @@ var errNoChange = errors.New("nothing has changed")
 
 // publishChange calls f, which may change the sources, their hints or the policy, and
 // publishes the new catalog. If f returns an error, it publishes nothing and returns the error. After errNoChange
-// it returns nil.
+// it returns nil. In any case, those who wait for m.changed look again.
 func (m *Manager) publishChange(f func() error) error {
 	m.mu.Lock()
 	if m.life.Err() != nil {
@@ -60,7 +63,7 @@ func (m *Manager) publishChange(f func() error) error {
 }
 
 // sync updates all registries to the current catalog, including those of users'
-// sessions.
+// sessions. Users forget the partitions that they made over the catalog before.
 func (m *Manager) sync() {
 	m.mu.Lock()
 	attached, users := slices.Clone(m.attached), m.users.list()
@@ -85,7 +88,7 @@ func (m *Manager) nextCatalog(prev *catalog) *catalog {
 			}
 		}
 	}
-	c := newCatalog(prev, m.owner, m.perServer, m.names.Prefixes(), m.lookups.Known(), m.opts.Needs, unlisted, m.indexMaker)
+	c := newCatalog(prev, m.owner, m.perServer, m.names.Prefixes(), m.lookups.Known(), m.opts.Needs, unlisted, m.deferredIndexer)
 	c.problems = append(c.problems, mixedPolicies(m.opts.Trust, c.problems)...)
 	return c
 }

@@ -74,8 +74,8 @@ type ranker interface {
 	HasTerms(query string) bool
 }
 
-// nothing has no documents.
-var nothing = NewBM25Index(nil, nil)
+// emptyIndex has no documents.
+var emptyIndex = NewBM25Index(nil, nil)
 
 // An indexer makes indexes by what the host has chosen.
 type indexer struct {
@@ -114,15 +114,15 @@ func (x *indexer) index(prev ranker, n int, plainText func(doc int) string, docu
 	return x.empty().New(docs)
 }
 
-// ofTools returns an index of tools with their hints. It reuses the work of prev.
-func (x *indexer) ofTools(prev ranker, tools []*BridgeTool, known func(*BridgeTool) *enrich.Known) ranker {
+// indexTools returns an index of tools with their hints. It reuses the work of prev.
+func (x *indexer) indexTools(prev ranker, tools []*BridgeTool, known func(*BridgeTool) *enrich.Known) ranker {
 	return x.index(prev, len(tools),
 		func(doc int) string { return tools[doc].plainText(known(tools[doc])) },
 		func(doc int) *search.Document { return tools[doc].document(known(tools[doc])) })
 }
 
-// ofDocuments returns an index of resources and the like, which no classic ranker ranks.
-func (x *indexer) ofDocuments(docs []*search.Document) *search.Index { return x.empty().New(docs) }
+// indexDocuments returns an index of resources and the like, which no classic ranker ranks.
+func (x *indexer) indexDocuments(docs []*search.Document) *search.Index { return x.empty().New(docs) }
 
 // plainText returns the text that stands for t in [RankerClassic], with its hints h or
 // without.

@@ -11,9 +11,9 @@ import (
 // A rawDefinition is a definition as a server sent it.
 type rawDefinition struct{ text json.RawMessage }
 
-// rawDefinitions has each text once that definitions have alike: thousands of users may each have
-// a server of their own that lists the same tools. It forgets a text with its last definition. A
-// system and its users share it.
+// rawDefinitions has each text once that definitions of users have alike: thousands of users may
+// each have a server of their own that lists the same tools. It forgets a text with its last
+// definition. A nil one keeps nothing.
 type rawDefinitions struct {
 	mu    sync.Mutex
 	bySum map[[sha256.Size]byte]weak.Pointer[rawDefinition]
@@ -21,6 +21,9 @@ type rawDefinitions struct {
 
 // parse is [parseDefinition] of what is kept of raw.
 func (all *rawDefinitions) parse(server string, raw json.RawMessage, maxBytes int) (*definition, error) {
+	if all == nil {
+		return parseDefinition(server, raw, maxBytes)
+	}
 	t := all.once(raw)
 	d, err := parseDefinition(server, t.text, maxBytes)
 	if err == nil {

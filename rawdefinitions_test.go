@@ -29,6 +29,7 @@ func TestRawDefinitionsAreShared(t *testing.T) {
 	}
 	assert.Same(t, texts[0], texts[1])
 	assert.Same(t, texts[0], texts[2])
+	assert.Len(t, m.rawDefinitions.bySum, 4, "those of the system's tools are not in it")
 
 	var all rawDefinitions
 	var kept *rawDefinition

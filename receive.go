@@ -20,14 +20,21 @@ import (
 // receive makes what a server has listed part of the catalog. If it fails, the server keeps
 // what it had.
 //
-//	receive ─▶ parseDefinitions, bindCalls, countTokens ─▶ setList ─▶ publishChange, which runs
-//	                                                                    1. storeList     the list, within its limits
-//	                                                                    2. review        what of it may be used
-//	                                                                    3. stageSource   its tools
-//	                                                                    4. cacheList     for the next run
-//	                                                                  and then makes the next catalog
+//	parseDefinitions   the tools, checked (serverdefinition.go) and named (naming.go)
+//	checkResources     likewise the resources, templates, prompts and skills (internal/resources)
+//	idleEntries        what of the configuration matches none of these
+//	bindCalls          how each tool is called
+//	countTokens        what each costs (toolcost.go)
+//	readInstructions   what the server says of itself
+//	setList            ─▶ publishChange, which runs, unless the list is as it was
+//	                        1. storeList     the list, within its limits
+//	                        2. review        what of it may be used (review.go)
+//	                        3. stageSource   its tools (source.go, servertools.go)
+//	                        4. cacheList     for the next run (cache.go)
+//	                      and then makes the next catalog (publish.go, catalog.go). Sessions look for it when they are used next
+//	                      (view.go); registries hear of it at once (registrar.go).
 func (m *Manager) receive(ctx context.Context, src *source, list upstream.List) error {
-	defs, problems, ignored, err := src.parseDefinitions(ctx, list.Elements[upstream.Tools], m.names, m.rawDefinitions, m.opts.Limits.MaxDefinition)
+	defs, problems, ignored, err := src.parseDefinitions(ctx, list.Elements[upstream.Tools], m.names, m.sharedDefinitions(), m.opts.Limits.MaxDefinition)
 	if err != nil {
 		return err
 	}
@@ -82,6 +89,15 @@ func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Ele
 		defs = append(defs, d)
 	}
 	return defs, problems, ignored, nil
+}
+
+// sharedDefinitions returns what has the definitions that m may share with others. A system has
+// none: few of its servers list the same, and an entry takes about 200 bytes.
+func (m *Manager) sharedDefinitions() *rawDefinitions {
+	if m.system == nil {
+		return nil
+	}
+	return m.system.rawDefinitions
 }
 
 // checkResources returns what a list has besides tools. It keeps what the server listed last

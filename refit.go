@@ -5,9 +5,17 @@ package mcphybrid
 // search, those that do not fit, and those whose definition has changed. A server that was
 // removed and added again has new tools, so its old ones are no longer active. A tool that was
 // unavailable and is there again is active. A list that is fixed gets no inline tools that it
-// did not have. The caller holds mu.
+// did not have: they are deferred here, and stay active if they are. The caller holds mu.
 func (s *Session) refit(next *partition) {
 	s.withdraw(next)
+	fixed := s.transcriptCopy().fixed(s.Disclosure())
+	listed := make(map[string]bool) // of a list that is fixed
+	if fixed {
+		for _, e := range s.shown {
+			listed[e.toolName()] = e.isTool()
+		}
+	}
+	isInline := func(name string, st standing) bool { return st == inline && (!fixed || listed[name]) }
 	left := s.roomLeft(next)
 	isAway := setOf(s.unavailable)
 	var active, away []*BridgeTool
@@ -15,30 +23,23 @@ func (s *Session) refit(next *partition) {
 		there, st := next.lookup(t.name)
 		switch {
 		case there != nil && !there.is(t): // its name means another tool since Compact
-		case isAway[t] && (there == nil || st == inline):
+		case isAway[t] && (there == nil || isInline(t.name, st)):
 			away = append(away, t)
 		case there == nil || there.def != t.def && !isAway[t]:
 		case !s.tryAdd(left, there):
 			s.full = true
-		case st != inline:
+		case !isInline(t.name, st):
 			active = append(active, there)
 		}
 	}
 	s.active, s.unavailable, s.overflow = active, away, nil
 	s.forgetUnused()
-	fixed := s.transcriptCopy().fixed(s.Disclosure())
 	if s.shown == nil && len(active) == 0 && !fixed {
 		return // next makes room for its inline tools
 	}
-	listed := make(map[string]bool)
-	if fixed {
-		for _, e := range s.shown {
-			listed[e.toolName()] = e.isTool()
-		}
-	}
 	for _, t := range next.inlineTools {
 		fits := s.tryAdd(left, t)
-		if fits && (!fixed || listed[t.name]) {
+		if fits && isInline(t.name, inline) {
 			continue
 		}
 		if s.overflow == nil {

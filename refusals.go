@@ -24,6 +24,27 @@ func textBadMeta(kind metaKind, err error) string {
 	return fmt.Sprintf("%s was not run: %v. Call it with %s.", kind.name(), err, metaWords[kind].example)
 }
 
+// refusalFor returns the text that tells the model why a call has no result. The names in it are known
+// from then on.
+func (s *Session) refusalFor(v *view, name string, err error) string {
+	var unknown *UnknownToolError
+	if errors.As(err, &unknown) {
+		s.nameKnown(v.toolsNamed(unknown.Nearest))
+	}
+	var since time.Time
+	if t, _ := v.lookup(name); t != nil && errors.Is(err, ErrServerDown) {
+		if st, ok := s.tenant.manager.status(t.owner, t.def.Server); ok && st.State == StateDown {
+			since = st.Since
+		}
+	}
+	canSearch := v.offers(metaSearch) && (v.searchMode() || len(s.tenant.manager.connectingServers(v.rights)) > 0)
+	text := textRefused(name, "called", err, canSearch, since)
+	if v.loads && unknown != nil {
+		text = textForToolSearch(text)
+	}
+	return text
+}
+
 // textRefused is the answer to a call that did not reach a tool or got no result
 // from it, or to a read of a resource. verb is what was not done with it: "called" or
 // "read". If the server is down, since says since when; else it is zero.

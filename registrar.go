@@ -346,7 +346,7 @@ func (s *Session) offeredTool(name string) Tool {
 	if t := s.metaNamed(v, name); t != nil {
 		return t
 	}
-	if t, p := v.lookup(name); p == inline || v.isActive(name) {
+	if t, st := v.lookup(name); st == inline || v.isActive(name) {
 		return t
 	}
 	return nil

@@ -343,3 +343,33 @@ func TestFirstTurnSyncsTheRegistry(t *testing.T) {
 		}
 	}
 }
+
+// groupsTold is a registry that fails the test if it is told of a group that has not changed.
+type groupsTold struct {
+	*ToolRegistry
+	t    *testing.T
+	last map[string][]string
+}
+
+func (r *groupsTold) RegisterToolGroup(group string, names []string) {
+	assert.NotEqual(r.t, r.last[group], names, "%s is told again", group)
+	r.last[group] = names
+	r.ToolRegistry.RegisterToolGroup(group, names)
+}
+
+// A registry is told of the groups that have changed, and not of others.
+func TestUnchangedGroupsAreNotTold(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 4)}})
+	told := &groupsTold{NewRegistry(), t, make(map[string][]string)}
+	s := m.NewSession(&SessionOptions{Registry: told})
+	before := len(told.last)
+	require.NotZero(t, before)
+	s.ActivateTools([]string{"mcp_a__tool_003"})
+	s.ActivateTools([]string{"mcp_a__tool_003"})
+	require.NoError(t, m.AddTools("b", echoTool("run", "")))
+	s.ActivateTools([]string{"mcp_b__run"})
+	assert.Greater(t, len(told.last), before, "b's group is new")
+	require.True(t, m.RemoveServer("b"))
+	require.NoError(t, checkRegistry(s, told.ToolRegistry))
+}

@@ -18,77 +18,112 @@ const (
 
 // A removedTool is a tool that has left the catalog.
 type removedTool struct {
-	subject *rules.Subject // what patterns see of it
+	name    string
+	subject rules.Subject // what patterns see of it
 	since   time.Time
 	number  int // ascending
 }
 
-// removedTools are the tools that have left the catalog and not come back, by registered
-// name. Of each server there are the last maxRemovedEach, or if all have more than
-// maxRemovedTools, fewer of those servers that have the most: so a server makes us forget
-// its own. The map never changes, and nil is empty.
-type removedTools map[string]removedTool
+// removedTools are the tools that have left the catalog and not come back. Of each server there
+// are the last maxRemovedEach, or if all have more than maxRemovedTools, fewer of those servers
+// that have the most: so a server makes us forget its own. The lists never change, and the zero
+// value is empty.
+type removedTools struct {
+	byServer map[string][]*removedTool // the oldest first
+	last     int                       // the number of the newest
+}
+
+// named returns the tool with that registered name, or nil.
+func (l removedTools) named(name string) *removedTool {
+	for _, of := range l.byServer {
+		for _, r := range of {
+			if r.name == name {
+				return r
+			}
+		}
+	}
+	return nil
+}
 
 // with returns l with what has been removed now, without what has come.
-func (l removedTools) with(now map[string]removedTool, come []string) removedTools {
-	isHere := func(name string) bool { _, ok := l[name]; return ok }
-	if len(now) == 0 && !slices.ContainsFunc(come, isHere) {
+func (l removedTools) with(now []*removedTool, come []string) removedTools {
+	if len(now) == 0 && (len(come) == 0 || len(l.byServer) == 0) {
 		return l
 	}
-	next := make(removedTools, len(l)+len(now))
-	last := 0
-	for name, r := range l {
-		next[name] = r
-		last = max(last, r.number)
+	next := removedTools{maps.Clone(l.byServer), l.last}
+	next.takeOut(come)
+	fresh := make(map[string][]*removedTool)
+	for _, r := range now {
+		next.last++
+		r.number = next.last
+		fresh[r.subject.Server] = append(fresh[r.subject.Server], r)
 	}
-	for _, name := range come {
-		delete(next, name)
+	if next.byServer == nil {
+		next.byServer = make(map[string][]*removedTool, len(fresh))
 	}
-	for i, name := range slices.Sorted(maps.Keys(now)) {
-		r := now[name]
-		r.number = last + 1 + i
-		next[name] = r
+	for server, of := range fresh {
+		next.byServer[server] = lastOf(slices.Concat(next.byServer[server], of), maxRemovedEach)
 	}
 	next.bound()
 	return next
 }
 
-// bound drops what is beyond the bounds, the oldest of a server first.
-func (l removedTools) bound() {
-	counts := make(map[string]int)
-	for _, r := range l {
-		counts[r.subject.Server]++
+// takeOut takes out the tools with these names. It does not change the lists.
+func (l removedTools) takeOut(names []string) {
+	if len(names) == 0 {
+		return
 	}
-	beyond := sort.Search(maxRemovedEach, func(n int) bool { // so many and one more of each is too much
-		sum := 0
-		for _, count := range counts {
-			sum += min(count, n+1)
-		}
-		return sum > maxRemovedTools
-	})
-	each := max(beyond, 1)
-	newest := slices.SortedFunc(maps.Keys(l), func(a, b string) int { return cmp.Compare(l[b].number, l[a].number) })
-	kept, all := make(map[string]int), 0
-	for _, name := range newest {
-		server := l[name].subject.Server
-		if kept[server] == each || all == maxRemovedTools {
-			delete(l, name)
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	isOut := func(r *removedTool) bool { return set[r.name] }
+	for server, of := range l.byServer {
+		if !slices.ContainsFunc(of, isOut) {
 			continue
 		}
-		kept[server]++
-		all++
+		if l.byServer[server] = slices.DeleteFunc(slices.Clone(of), isOut); len(l.byServer[server]) == 0 {
+			delete(l.byServer, server)
+		}
 	}
 }
+
+// bound drops what is beyond maxRemovedTools, the oldest of a server first.
+func (l removedTools) bound() {
+	sum := func(each int) (sum int) {
+		for _, of := range l.byServer {
+			sum += min(len(of), each)
+		}
+		return sum
+	}
+	if sum(maxRemovedEach) <= maxRemovedTools {
+		return
+	}
+	each := sort.Search(maxRemovedEach, func(n int) bool { return sum(n+1) > maxRemovedTools })
+	for server, of := range l.byServer {
+		l.byServer[server] = lastOf(of, max(each, 1))
+	}
+	if each == 0 { // not each server can have one
+		oldest := slices.SortedFunc(maps.Keys(l.byServer), func(a, b string) int {
+			return cmp.Compare(l.byServer[a][0].number, l.byServer[b][0].number)
+		})
+		for _, server := range oldest[:len(oldest)-maxRemovedTools] {
+			delete(l.byServer, server)
+		}
+	}
+}
+
+// lastOf returns the last n of a list.
+func lastOf(list []*removedTool, n int) []*removedTool { return list[max(len(list)-n, 0):] }
 
 // noteRemoved sets c.removed: the tools that left since prev, and those that left before
 // and have not come back.
 func (c *catalog) noteRemoved(prev *catalog) {
-	left := make(map[string]removedTool)
+	var left []*removedTool
 	now := time.Now()
 	for _, t := range prev.list.without(&c.list) {
 		if c.tool(t.name) == nil {
-			subject := t.def.subject()
-			left[t.name] = removedTool{subject: &subject, since: now}
+			left = append(left, &removedTool{name: t.name, subject: t.def.subject(), since: now})
 		}
 	}
 	c.removed = prev.removed.with(left, namesOf(c.list.without(&prev.list)))

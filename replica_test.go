@@ -14,6 +14,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -213,6 +214,22 @@ func TestCallOfAToolThatIsAway(t *testing.T) {
 	_, err = on.Call(t.Context(), "mcp_s1__tool_000", nil)
 	require.NoError(t, err, "here it has another name")
 	assert.Equal(t, []int{1, 0}, []int{callsOf(b, "s1"), callsOf(b, "other") - 1}, "the first call was of the default session")
+}
+
+// A tool of another server is not the saved one, even if it has its name and its definition.
+func TestAnotherServersToolIsNotRestored(t *testing.T) {
+	t.Parallel()
+	of := func(server string) ServerConfig {
+		return ServerConfig{Name: server, Prefix: "s1", InProcess: mcptest.Server(server, mcptest.Chores("s1", 1)...)}
+	}
+	state := stateOf(t, of("s1"))
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{of("other")}})
+	require.NoError(t, m.Start(t.Context()))
+	s, changed, err := m.RestoreSession(state, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"mcp_s1__tool_000"}, changed)
+	_, err = s.Call(t.Context(), "mcp_s1__tool_000", nil)
+	assert.ErrorContains(t, err, `its server "s1" is not connected here`)
 }
 
 // stateOf returns the state of a session that was shown the tools of a server.
@@ -628,4 +645,35 @@ func TestRestoredToolIsSavedOnce(t *testing.T) {
 	require.NoError(t, parsed.Whole(nil))
 	assert.Len(t, parsed.Tools, 1)
 	assert.Len(t, parsed.Active, 1)
+}
+
+// By bridge, the list names servers, not their deferred tools. A tool that such a server
+// would have is told to be of a server that is not here, even though its name is in no list.
+func TestCallOfAToolWhoseMentionedServerIsAway(t *testing.T) {
+	t.Parallel()
+	a, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 60), inProcess("b", 45)}})
+	s := a.NewSession(nil)
+	_, err := s.Turn(provider.OpenAIChat, "gpt-4.1")
+	require.NoError(t, err)
+	state := s.Save()
+
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("a", 60)}})
+	away, _ := turned(t, m, state, nil)
+	var unknown *UnknownToolError
+	r, err := away.Call(t.Context(), CallToolName, `{"name":"mcp_b__tool_044","arguments":{}}`)
+	require.ErrorAs(t, err, &unknown)
+	assert.Equal(t, "b", unknown.Away)
+	assert.Equal(t, "mcp_b__tool_044 can't be called now: its server, b, is not connected here. Go on without it.", resultText(t, r))
+	_, err = away.Call(t.Context(), CallToolName, `{"name":"mcp_bb__tool_044","arguments":{}}`)
+	require.ErrorAs(t, err, &unknown)
+	assert.Empty(t, unknown.Away)
+
+	_, err = m.NewSession(nil).Call(t.Context(), "mcp_b__tool_044", nil)
+	require.ErrorAs(t, err, &unknown)
+	assert.Empty(t, unknown.Away, "this session was told of no server b")
+
+	require.NoError(t, m.AddTools("b", echoTool("other", "")))
+	_, err = away.Call(t.Context(), "mcp_b__tool_044", nil)
+	require.ErrorAs(t, err, &unknown)
+	assert.Empty(t, unknown.Away, "the server is here, without the tool")
 }

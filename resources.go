@@ -34,7 +34,7 @@ func (p *partition) resources(sc *tenant) *resources.View {
 	}
 	for _, c := range slices.Backward(p.catalogs) { // the user's come first
 		v.Shelves = append(v.Shelves, resources.Owned{Of: c.owner, Shelf: c.shelf})
-		for _, s := range c.list.special {
+		for _, s := range c.list.withMore {
 			if s.unlisted {
 				v.Unlisted = append(v.Unlisted, resources.Place{Of: c.owner, Server: s.server})
 			}
@@ -162,6 +162,7 @@ func (s *Session) Complete(ctx context.Context, server string, p mcp.CompletePar
 // resources and prompts go through it.
 func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id string, request func(context.Context, *upstream.Server, upstream.Precheck) (any, error)) (result any, from origin, err error) {
 	start := time.Now()
+	connecting := slices.Contains(s.tenant.manager.connectingServers(s.rights), server) // read before the lists: a ready server has them
 	v := s.view()
 	s.mu.Lock()
 	links := s.links
@@ -193,7 +194,7 @@ func (s *Session) ask(ctx context.Context, kind resources.Kind, server, id strin
 		}
 	} else if unknown := (&resources.Unknown{Server: server, ID: id}); err == nil || errors.As(err, &unknown) {
 		err = (*UnknownResourceError)(unknown)
-		if slices.Contains(s.tenant.manager.connectingServers(v.rights), server) {
+		if connecting {
 			err = fmt.Errorf("%w; server %q is still connecting", err, server)
 		}
 	}

@@ -21,7 +21,7 @@ type Resource struct {
 	Description string
 	MIMEType    string
 	Size        int64            // in bytes; 0 if the server does not say
-	Annotations *mcp.Annotations // nil if there are none
+	Annotations *mcp.Annotations // nil if there are none; without what is no value of the protocol's
 	Raw         json.RawMessage  // the element of the list
 }
 

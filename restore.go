@@ -14,16 +14,22 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
+// ErrNewerState means that a newer version of the library has saved the state. Nothing is wrong
+// with it, so leave it as it is: a process of that version goes on with the conversation. See
+// [Options.StateVersion].
+var ErrNewerState = saved.ErrNewer
+
 // RestoreSession returns a new session in a state that [Session.Save] returned,
 // in this process or another one. Pass the options of the saved session, and its
 // intent as [SessionOptions.Intent]: the state gives none of them, since who stores
 // it could change them.
 //
-// What the model was shown is shown again, to the byte, whatever servers there
-// are. A tool that is missing here stays shown, and active, until
-// [Session.Compact]. A call of it connects its server if that is configured here,
-// and otherwise tells the model that the server is not connected. The session
-// shows no tool and no skill that it may not use. A tool in quarantine stays in the
+// What the model was shown is shown again, to the byte, whatever servers there are, if the
+// library has the version that saved the state, and the Options the same Prompt, Search,
+// JustInTime, Select and Tokens: a state has no words of the library. A tool that is missing
+// here stays shown, and active, until [Session.Compact]. A call of it connects its server if
+// that is configured here, and otherwise tells the model that the server is not connected. The
+// session shows no tool and no skill that it may not use. A tool in quarantine stays in the
 // beginning of a conversation by [Session.Turn] if the definition there was trusted
 // once, and is taken back behind it; otherwise it is not shown. If the definition is
 // unknown here, [Options.TrustStore] is read, at most once a second for all sessions:
@@ -36,8 +42,9 @@ import (
 // that option cut the state within the beginning of a conversation by [Session.Turn]: the
 // next Turn begins anew. To wait for missing servers, call [Manager.AwaitServers] first.
 //
-// RestoreSession fails, with a nil session, if state is malformed, too large (see
-// [Options.MaxState]) or of an unknown version, if it belongs to another user, if
+// RestoreSession fails with [ErrNewerState] if a newer version of the library saved the state,
+// and that one goes on with it. It also fails, with a nil session, if state is malformed, too large (see
+// [Options.MaxState]) or of a version before 2, if it belongs to another user, if
 // the saved session had more access lists than opts and the Manager give the
 // new one, or if it had an intent and the new one has none. It also fails if the state
 // refers to a part that this Manager does not have itself and [Options.StateParts]
@@ -88,8 +95,8 @@ func (sc *tenant) restore(inherited, skills rules.Rights, intent string, data js
 	s.mu.Lock()
 	s.lastUsed = make(map[string]lastUse, len(state.Active))
 	for i, a := range state.Active {
-		if t := r.tools[a.Tool-1]; t != nil && s.lastUsed[t.name].act == 0 {
-			s.lastUsed[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), act: i + 1}
+		if t := r.tools[a.Tool-1]; t != nil && s.lastUsed[t.name].activation == 0 {
+			s.lastUsed[t.name] = lastUse{turn: max(0, min(a.Used, state.Turn)), activation: i + 1}
 			s.unavailable = append(s.unavailable, t) // until it is there: refit makes it active
 		}
 	}
@@ -218,8 +225,8 @@ func (s *Session) restoreTurns(told *saved.Told) (t transcript, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.disclosure.Store(int32(d))
-	s.transcript = &transcript{bare: told.Bare && d == ByBridge, loads: told.Loads && d == ByProvider}
-	return transcript{begun: true, bare: s.transcript.bare, adds: told.Adds, loads: s.transcript.loads, why: disclosureReason(max(0, min(told.Why, len(reasons)-1)))}, nil
+	s.transcript = &transcript{noBridge: told.NoBridge && d == ByBridge, loads: told.Loads && d == ByProvider}
+	return transcript{begun: true, noBridge: s.transcript.noBridge, adds: told.Adds, loads: s.transcript.loads, why: disclosureReason(max(0, min(told.Why, len(reasons)-1)))}, nil
 }
 
 // readPrefix reads what a saved list began with, if the state has that apart. If sessions like s begin with the
@@ -266,27 +273,28 @@ func (r *restorer) ownerOf(t saved.Tool) *owner {
 // If there is none, it returns one made from the state, and nil if the session may
 // not show it. It reports all but the first of these.
 func (r *restorer) tool(t saved.Tool, state *saved.State) (*BridgeTool, error) {
-	sc := r.s.tenant
-	kept := &BridgeTool{name: t.Name, owner: r.ownerOf(t), through: r.s.Call, def: new(definition)}
-	if _, meta := metaKindOf(t.Name); meta || t.OfUser != (kept.owner.user != "") {
+	sc, owner := r.s.tenant, r.ownerOf(t)
+	if _, meta := metaKindOf(t.Name); meta || t.OfUser != (owner.user != "") {
 		return nil, errors.New("no such tool can be in this state")
 	}
-	name := func(d *definition) { d.Server, d.Own, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
-	name(kept.def)
-	held := r.v.quarantineOf(kept)
-	if !r.permits(t.Subject) || !sc.manager.permits(kept.owner, t.Subject) || held != nil && !r.turns.begun {
-		r.report(t.Name)
-		return nil, nil
-	}
 	var there *BridgeTool
-	if c := r.v.of(kept.owner); c != nil {
-		if same := c.tool(t.Name); same != nil && same.is(kept) { // even if the user has a tool of this name by now
+	var held *ChangedError
+	if c := r.v.of(owner); c != nil {
+		held = c.quarantineOf(t.Subject)
+		if same := c.tool(t.Name); same != nil && same.def.Server == t.Server && same.def.Own == t.Own { // even if the user has a tool of this name by now
 			there = same
 		}
 	}
-	if there != nil && t.Is(there.def.Raw) {
+	if !r.permits(t.Subject) || !sc.manager.permits(owner, t.Subject) || held != nil && !r.turns.begun {
+		r.report(t.Name)
+		return nil, nil
+	}
+	if there != nil && t.Is(there.def.Raw, &there.def.Trusted.Sum) {
 		return there, nil
 	}
+	kept := &BridgeTool{name: t.Name, owner: owner, through: r.s.Call, def: new(definition)}
+	name := func(d *definition) { d.Server, d.Own, d.registered, d.wanted = t.Server, t.Own, t.Name, t.Wanted }
+	name(kept.def)
 	if err := state.Load(&t, sc.parts); err != nil {
 		return nil, err
 	}
@@ -381,6 +389,8 @@ func (r *restorer) show(e listItem) {
 		name = "an example"
 	case e.section == summaryLines && e.tool != nil:
 		name = "a summary of " + e.tool.name
+	case e.section == activeText:
+		name = e.tool.name
 	}
 	if name != "" && r.shows[name] {
 		return

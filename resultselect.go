@@ -41,31 +41,6 @@ func (o *Options) checkSelections(cfg *ServerConfig) error {
 	return nil
 }
 
-// serve returns a result of t as the model gets it: the part that the host selects, or all of
-// it, cut if it is too long.
-func (s *Session) serve(ctx context.Context, t *BridgeTool, r *mcp.CallToolResult) *mcp.CallToolResult {
-	expression, selector := t.selects, s.tenant.opts.Select
-	if expression == "" || selector == nil || r.IsError {
-		return s.truncateServed(ctx, r)
-	}
-	source, whole := result.Texts(r)
-	selected, err := hostcode.Detached(ctx, "Options.Select", func() (string, error) { return selector.Select(ctx, expression, source) })
-	if err != nil || selected == "" {
-		return withText(s.truncateServed(ctx, r), textSelectionFailed(err))
-	}
-	part, next := result.Page(selected, 0, s.tenant.opts.MaxResult)
-	shown := result.Limit(result.WithText(r, part), s.bounds(), withoutPages)
-	if next < len(selected) {
-		shown = withText(shown, textSelectedFirst(next, len(selected)))
-	}
-	if !s.mayPage() {
-		return shown
-	}
-	id := s.nextPage()
-	s.keepPage(id, whole)
-	return withText(shown, textSelected(id, len(whole)))
-}
-
 // shapeOf describes a text from which the model may select, or returns "", also when ctx ends.
 func (s *Session) shapeOf(ctx context.Context, text string) string {
 	selector := s.tenant.opts.Select
@@ -111,9 +86,9 @@ func textSelectedFirst(shown, total int) string {
 // textSelectionFailed follows a result from which nothing could be selected; err may be nil.
 func textSelectionFailed(err error) string {
 	if err == nil {
-		return "[Nothing was selected in this result, so it is whole.]"
+		return "[Nothing was selected in this result, so all of it was taken.]"
 	}
-	return fmt.Sprintf("[Nothing was selected in this result, so it is whole: %s.]", text.Line(err.Error(), maxErrorLength))
+	return fmt.Sprintf("[Nothing was selected in this result, so all of it was taken: %s.]", text.Line(err.Error(), maxErrorLength))
 }
 
 // textNothingSelected answers an expression that selects nothing.

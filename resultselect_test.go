@@ -91,8 +91,8 @@ func TestResultSelect(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(resultText(t, read), "100 users\nwere found\n{\"users\""), resultText(t, read)[:50])
 
-	assert.Equal(t, []string{"no users", "[Nothing was selected in this result, so it is whole: the result is not JSON.]"}, textContents(t, call("words")))
-	assert.Equal(t, []string{`{"users": []}`, "[Nothing was selected in this result, so it is whole.]"}, textContents(t, call("none")))
+	assert.Equal(t, []string{"no users", "[Nothing was selected in this result, so all of it was taken: the result is not JSON.]"}, textContents(t, call("words")))
+	assert.Equal(t, []string{`{"users": []}`, "[Nothing was selected in this result, so all of it was taken.]"}, textContents(t, call("none")))
 	assert.Equal(t, []string{`{"users": [{"id": 1}]}`}, textContents(t, call("error")), "an error is not selected from")
 
 	other, err := m.Call(t.Context(), "mcp_a__write", `{"n":2}`)

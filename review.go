@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
 )
 
@@ -98,7 +99,7 @@ func (m *Manager) reviewList(src *source, name string, listed []*trust.Definitio
 		}
 		e := describe(i)
 		e.Server, e.Quarantined, e.Added, e.Since, e.Was, e.hide = src.name, m.opts.Trust.holds(), v.Finding == trust.Added, v.Since, v.Was, src.hide
-		e.By = TrustPolicy(v.By)
+		e.By = TrustPolicy(text.Line(v.By, text.MaxName)) // another may have written it
 		e.Is = listed[i].Hash()
 		if src.changed = append(src.changed, &e); e.Quarantined {
 			held[i] = &e

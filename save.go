@@ -12,7 +12,7 @@ func (t transcript) save(d Disclosure) *saved.Told {
 	if !t.begun {
 		return nil
 	}
-	told := &saved.Told{By: d.String(), Begun: int(t.base), Items: int(t.told), Bare: t.bare, Adds: t.adds, Loads: t.loads, Why: int(t.why)}
+	told := &saved.Told{By: d.String(), Begun: int(t.base), Items: int(t.told), NoBridge: t.noBridge, Adds: t.adds, Loads: t.loads, Why: int(t.why)}
 	for _, p := range t.inserts {
 		told.Inserts = append(told.Inserts, saved.Insert{Items: int(p.told), At: int(p.at)})
 	}
@@ -45,6 +45,7 @@ var savedForms = []savedForm{
 	{"servers", notListed, searchText, false},
 	{"removed", asRemoved, noSection, true},
 	{"callable", notListed, callableText, false},
+	{"called", notListed, activeText, true},
 	{"inline counts", notListed, inlineLines, false},
 	{"summary counts", notListed, summaryLines, false},
 	{"skills", notListed, skillText, false},
@@ -60,7 +61,8 @@ type saver struct {
 
 // save appends a list that begins with o, unless that is nil.
 func (w *saver) save(list []listItem, o *promptPrefix) {
-	w.places, w.named = make(map[*BridgeTool]int), make(map[string]int)
+	w.places, w.named = make(map[*BridgeTool]int, len(list)), make(map[string]int, len(list))
+	w.state.Shown = slices.Grow(w.state.Shown, len(list))
 	for i, e := range list {
 		w.item(e)
 		if o != nil && i+1 == len(o.items) {
@@ -73,7 +75,7 @@ func (w *saver) save(list []listItem, o *promptPrefix) {
 // what a server has listed since is one tool if it is the same.
 func (w *saver) tool(t *BridgeTool, definition json.RawMessage) int {
 	if w.places[t] == 0 {
-		tool, place := saved.Tool{Subject: t.def.subject(), OfUser: t.owner.user != "", Definition: saved.Bytes(definition)}, w.named[t.name]
+		tool, place := saved.Tool{Subject: t.def.subject(), OfUser: t.owner.user != "", Definition: saved.Bytes(definition), Sum: &t.def.Trusted.Sum}, w.named[t.name]
 		if place == 0 || !w.state.Tools[place-1].Same(&tool) {
 			w.state.Tools = append(w.state.Tools, tool)
 			place = len(w.state.Tools)
@@ -120,15 +122,21 @@ func (w *saver) item(e listItem) {
 // Together with its parts, a state has at most [Options.MaxState] bytes, if that is
 // enough for the intent and the user's id. What was shown last is left out of a larger
 // one, and is shown again, at the end, where the session is restored.
+//
+// While processes of an older version restore states too, see [Options.StateVersion].
 func (s *Session) Save() json.RawMessage {
 	s.mu.Lock()
 	v := s.viewLocked()
 	state := s.stateLocked(v)
+	parts := s.tenant.parts
+	if s.tenant.opts.StateVersion < saved.Newest { // which has nothing apart
+		state.PrefixLen, parts = saved.PrefixLen{}, nil
+	}
 	s.mu.Unlock()
 	for _, c := range v.catalogs {
 		state.Catalog += c.fingerprint()
 	}
-	return state.JSON(s.tenant.opts.MaxState, s.tenant.parts)
+	return state.JSON(s.tenant.opts.MaxState, parts)
 }
 
 // stateLocked returns the saved form of the session. The caller holds mu.

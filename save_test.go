@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
+	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -222,6 +224,97 @@ func TestOldStatesAreRead(t *testing.T) {
 			state = s.Save()
 		}
 	}
+}
+
+// In an upgrade, states have the form that the version before reads: everything in one. Nothing
+// that the model was shown changes, in either direction. A state of a version to come is refused as such.
+func TestStateVersion(t *testing.T) {
+	t.Parallel()
+	parts := new(partMap)
+	now := replicaOf(t, &Options{Inline: InlineOptions{Max: 3}, StateParts: parts}, "s0", "s1")
+	before := replicaOf(t, &Options{Inline: InlineOptions{Max: 3}, StateParts: parts, StateVersion: 4}, "s0", "s1")
+	s, first := now.NewSession(nil), ""
+	for i, m := range []*Manager{now, before, before, now, before} {
+		turn, err := s.Turn(provider.OpenAIChat, "")
+		require.NoError(t, err)
+		if i == 0 {
+			first = turn.System
+		}
+		assert.Equal(t, first, turn.System)
+		require.NotEmpty(t, s.ActivateTools([]string{fmt.Sprintf("mcp_s1__tool_%03d", i)}))
+		sections, tools := sentBytes(s)
+		restored, changed := turned(t, m, s.Save(), nil)
+		assert.Empty(t, changed)
+		gotSections, gotTools := sentBytes(restored)
+		assert.Equal(t, sections, gotSections)
+		assert.Equal(t, tools, gotTools)
+
+		kept, data := len(parts.parts), restored.Save()
+		form, err := saved.Parse(data, NoLimit)
+		require.NoError(t, err)
+		if m == before {
+			assert.Equal(t, 4, form.Version)
+			assert.NotContains(t, string(data), `"part":`)
+			assert.NotContains(t, string(data), `"opening":`)
+			assert.Len(t, parts.parts, kept, "nothing was put")
+		} else {
+			assert.Equal(t, 5, form.Version)
+		}
+		s = restored
+	}
+
+	for state, newer := range map[string]bool{`{"version":6}`: true, `{"version":7,"lists":{}}`: true, `{"version":1}`: false, `{"lists":{}}`: false} {
+		_, _, err := now.RestoreSession(json.RawMessage(state), nil)
+		require.Error(t, err)
+		assert.Equal(t, newer, errors.Is(err, ErrNewerState), "%s: %v", state, err)
+	}
+	for _, v := range []int{-1, 3, 6} {
+		assert.Panics(t, func() { NewManager(&Options{StateVersion: v}) }, v)
+	}
+}
+
+// The form of a state is what testdata/states/form.txt has, under the number of its newest version. A
+// release reads what those before have written. So once a release has written a version, what its readers
+// would refuse, misread or leave out needs a new number, and Save must still be able to write the version
+// before: see [Options.StateVersion].
+func TestStateForm(t *testing.T) {
+	t.Parallel()
+	var form strings.Builder
+	fmt.Fprintf(&form, "version %d, and %d while older processes restore states\n", saved.Newest, saved.Oldest)
+	var members func(of reflect.Type, indent string)
+	members = func(of reflect.Type, indent string) {
+		for f := range of.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			element := f.Type
+			for element.Kind() == reflect.Slice && element.Elem().Kind() != reflect.Uint8 || element.Kind() == reflect.Pointer {
+				element = element.Elem()
+			}
+			switch {
+			case f.Anonymous:
+				members(f.Type, indent)
+				continue
+			case name == "-", !f.IsExported():
+				continue
+			}
+			fmt.Fprintf(&form, "%s%s %s\n", indent, name, element.Kind())
+			if element.Kind() == reflect.Struct {
+				members(element, indent+"\t")
+			}
+		}
+	}
+	members(reflect.TypeFor[saved.State](), "\t")
+	form.WriteString("items\n")
+	for _, f := range savedForms {
+		fmt.Fprintf(&form, "\t%s, with a tool: %v\n", f.kind, f.tool)
+	}
+	fmt.Fprintf(&form, "told by %q\n", disclosureNames)
+	const file = "testdata/states/form.txt"
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(form.String()), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), form.String(), "a reader of another release must not misread it")
 }
 
 // whole returns a state in the form that has all itself and no prefix.

@@ -209,14 +209,15 @@ func TestSelectionsHaveALimit(t *testing.T) {
 func TestAChangeCostsWhatChanged(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Servers: thousandTools()})
 	m.Search("chore", 5)
-	made := m.indexMaker.last
+	assert.Equal(t, 1000, m.deferredIndexer.last.Len(), "that of the deferred tools waits for a model")
+	made := m.deferredIndexer.last
 	change := func() {
 		require.NoError(t, m.AddTools("more", echoTool("one", "more")))
 		require.True(t, m.RemoveServer("more"))
 	}
 	change()
 	assert.Less(t, testing.AllocsPerRun(10, change), 800.0, "of 1,000 tools")
-	assert.Same(t, made, m.indexMaker.last, "the index waits for a search")
+	assert.Same(t, made, m.deferredIndexer.last, "the index waits for a search")
 	before := m.cur.Load()
 	change()
 	assert.Equal(t, before.list.servers, m.cur.Load().list.servers)
@@ -225,7 +226,7 @@ func TestAChangeCostsWhatChanged(t *testing.T) {
 	}
 	require.NoError(t, m.AddTools("more", echoTool("zeppelin", "more")))
 	assert.Equal(t, "mcp_more__zeppelin", m.Search("zeppelin", 5)[0].Tool.Name())
-	assert.NotSame(t, made, m.indexMaker.last)
+	assert.NotSame(t, made, m.deferredIndexer.last)
 }
 
 // The index for a host's search reads the inline tools only: it shares the others.
@@ -234,8 +235,8 @@ func TestASearchOfAHostReadsTheInlineTools(t *testing.T) {
 	deferredHits(m.def, "chore", 5)
 	c := m.cur.Load()
 	search := func() {
-		m.indexMaker.ofAll(c)
-		m.indexMaker.fill(new(deferredIndex), c)
+		m.deferredIndexer.index(c, c.tools)
+		m.deferredIndexer.index(c, c.documents())
 	}
 	search()
 	assert.Less(t, testing.AllocsPerRun(10, search), 1000.0, "of 1,000 tools")

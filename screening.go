@@ -9,9 +9,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// What rights, pins and rules decide of a tool concerns that tool alone. So a screening, which has
-// that, takes over what the one before has of the servers that have not changed, and costs what the
-// changed ones have:
+// What rights, pins and rules decide of each tool alone; partition.go decides the rest, by how much
+// room there is. A screening takes over what the one before has of the servers that have not changed,
+// and costs what the changed ones have:
 //
 //	servers      a  b  c     a  b' c
 //	screening    a1 b1 c1    a1 b2 c1    a1 and c1 are shared
@@ -200,7 +200,7 @@ func (x *screening) newsSince(line, number uint64) (servers []int, ok bool) {
 }
 
 // screenings have the last screening of a tenant's catalog for each rights and intent that
-// sessions of the tenant, or of users above it, have. They are as many as partitions at most.
+// sessions of the tenant, or of users above it, have. At most as many as partitions.
 type screenings struct {
 	mu     sync.Mutex
 	policy *policy

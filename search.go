@@ -1,11 +1,12 @@
 package mcphybrid
 
+// A host's search, and what it has in common with the model's (modelsearch.go). searchindexes.go says
+// which indexes are asked, searchsides.go how words and meaning are one list.
+
 import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -20,9 +21,10 @@ type Hit struct {
 	Tool *BridgeTool
 
 	// Score is comparable only within one search. It falls from hit to hit,
-	// or stays equal. The sessions of a user are different where no meaning counts: there
-	// the system's and the user's tools take turns, and the scores fall within each of
-	// the two.
+	// or stays equal, where one index has all that is searched. Else, where no meaning counts, the
+	// hits of two indexes take turns, and the scores fall within each: in the sessions of a
+	// user, whose tools have their own, and with [SearchOptions.DeferredOnly] in a session with
+	// restrictions, which defers tools that others have inline.
 	Score float64
 
 	// Words is the score by the words of the query; where meaning counts, divided by the
@@ -74,8 +76,9 @@ type SearchOptions struct {
 	ServerLimit int
 
 	// DeferredOnly leaves out inline tools, which the model has from the start.
-	// The search tool of the model finds what such a search finds, and also tools whose
-	// definitions the model does not have any more or was not sent.
+	// The search tool of the model finds what such a search finds, but for [ByProvider] once
+	// nothing can be added: then only what the model was sent. By the bridge it also finds
+	// inline tools that came after the list was sent.
 	DeferredOnly bool
 }
 
@@ -178,7 +181,7 @@ func (v *view) searchIn(ctx context.Context, query string, opts SearchOptions, m
 	if only {
 		return Answer{Hits: hitsOf(named, nil, n), Query: query, Limit: limit}
 	}
-	w := want{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.tenant.opts.Search.ServerLimit), perOwner: v.tenant.user.most, named: named, by: opts.By, used: v.tenant.learnedUse()}
+	w := searchRequest{query: query, n: n, perServer: cmp.Or(opts.ServerLimit, v.tenant.opts.Search.ServerLimit), perOwner: v.tenant.user.most, named: named, by: opts.By, used: v.tenant.learnedUse()}
 	if v.tenant.semantic != nil {
 		w.vector = v.tenant.semantic.QueryVector(query)
 	}
@@ -234,61 +237,4 @@ func explanationIn(query, name string, parts []searchPart) search.Explanation {
 		}
 	}
 	return search.Explanation{}
-}
-
-// named returns the tools with these names, registered or own, that keep accepts.
-// It returns each tool once, in the order of names. Tools with the same own name
-// are in registration order, the user's first.
-func (p *partition) named(names []string, keep func(*BridgeTool, standing) bool) (list []*BridgeTool) {
-	add := func(t *BridgeTool, st standing) {
-		if keep(t, st) && !slices.Contains(list, t) {
-			list = append(list, t)
-		}
-	}
-	for _, name := range names {
-		if t, v := p.find(name); t != nil {
-			add(t, v.standing)
-			continue
-		}
-		for i, c := range slices.Backward(p.catalogs) {
-			for _, j := range c.originals()[name] {
-				add(c.tools[j], p.verdicts[i].on(j).standing)
-			}
-		}
-	}
-	return list
-}
-
-// queryNames returns the words of query that may be names of tools. only reports
-// that the query starts with "select:" and so has nothing else.
-func queryNames(query string) (list []string, only bool) {
-	query = strings.TrimSpace(query)
-	split := func(r rune) bool { return r == ',' || r == '`' || r == '"' || r == '\'' || unicode.IsSpace(r) }
-	if len(query) > len(selectPrefix) && strings.EqualFold(query[:len(selectPrefix)], selectPrefix) {
-		return strings.FieldsFunc(query[len(selectPrefix):], split), true
-	}
-	words := strings.FieldsFunc(query, split)
-	if len(words) == 1 {
-		return words, false
-	}
-	for _, w := range words {
-		if isIdentifier(w) {
-			list = append(list, w)
-		}
-	}
-	return list, false
-}
-
-const selectPrefix = "select:"
-
-// isIdentifier reports whether w looks like an identifier, not like a word of
-// ordinary text. So it does not split w: "HTTPServer" is two words and may be prose,
-// and so is "user's".
-func isIdentifier(w string) bool {
-	for i := 1; i < len(w)-1; i++ {
-		if strings.IndexByte("_-./:", w[i]) >= 0 || text.IsLower(w[i-1]) && text.IsUpper(w[i]) {
-			return true
-		}
-	}
-	return false
 }

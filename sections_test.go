@@ -270,3 +270,29 @@ func TestSectionsBesideAStuckCounter(t *testing.T) {
 		within(time.Minute, what, func() { assert.Contains(t, other.PromptSections(PromptFull), "a (3)", what) })
 	}
 }
+
+// Tools that come after the sections were sent follow them in new sections.
+func TestSectionsGrow(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Prompt: PromptOptions{ListInline: true}, Servers: []ServerConfig{inProcess("a", 2)}})
+	s := m.NewSession(nil)
+	first := s.PromptSections(PromptFull)
+	assert.NotContains(t, first, textSearchHeading)
+	assert.True(t, strings.HasSuffix(first, "- mcp_a__tool_001: Does chore 1 for a\n"), first)
+
+	require.NoError(t, m.AddServer(t.Context(), inProcess("b", 3)))
+	second := s.PromptSections(PromptFull)
+	grown, ok := strings.CutPrefix(second, first)
+	require.True(t, ok, second)
+	assert.True(t, strings.HasPrefix(grown, "- mcp_b__tool_000: Does chore 0 for b\n\n"+textSearchHeading+"2 more tools are available from these MCP servers: b (2).\n"), grown)
+
+	require.True(t, m.RemoveServer("a"))
+	require.NoError(t, m.AddServer(t.Context(), inProcess("c", 1)))
+	grown, ok = strings.CutPrefix(s.PromptSections(PromptFull), second)
+	require.True(t, ok)
+	assert.Equal(t, "\n"+textMoreToolsHeading+"- mcp_b__tool_001: Does chore 1 for b\n- mcp_b__tool_002: Does chore 2 for b\n\n1 more tools are available from these MCP servers: c (1).\n", grown)
+	assert.Equal(t, strings.TrimPrefix(s.sections(s.show(), true, false), "\n\n"), s.InlineSection())
+
+	assert.Empty(t, s.Compact())
+	assert.Equal(t, m.NewSession(nil).PromptSections(PromptFull), s.PromptSections(PromptFull))
+}

@@ -13,7 +13,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// searchparts.go searches by words and by meaning; internal/meaning keeps the vectors.
+// searchindexes.go searches by words and by meaning; internal/meaning keeps the vectors.
 
 // SemanticOptions make searches find tools by meaning as well as by words. Only
 // Embedder is required.

@@ -463,10 +463,10 @@ func TestBothSidesAreSearchedAtOnce(t *testing.T) {
 	}
 	v := m.def.view()
 	p := v.parts(v.deferredTools())[0]
-	x := &deferredIndex{of: meeting{p.index(), sync.OnceFunc(func() { close(words) }), meaning}, docs: p.indexed()}
+	x := &deferredIndex{ranker: meeting{p.index(), sync.OnceFunc(func() { close(words) }), meaning}, docs: p.indexed()}
 	p.catalog = &catalog{owner: p.owner, tools: p.tools, deferredIndex: x}
 	const query = "tomorrow's weather"
-	a := searchAll(t.Context(), []searchPart{p}, want{query: query, n: 5, vector: m.semantic.QueryVector(query)})
+	a := searchAll(t.Context(), []searchPart{p}, searchRequest{query: query, n: 5, vector: m.semantic.QueryVector(query)})
 	require.NoError(t, a.Err)
 	assert.Equal(t, "mcp_s__forecast", a.Hits[0].Tool.name)
 }

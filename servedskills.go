@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcphybrid/mcphybrid/internal/frontmatter"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -99,7 +100,7 @@ func (s *tenant) mergeSkills(host *skillSet, catalogs []*catalog) *skillSet {
 		}
 	}
 	indexer := s.indexer // users share the set: it must not keep one
-	set.index = sync.OnceValue(func() ranker { return newSkillIndex(indexer, set.list) })
+	set.index = sync.OnceValue(func() ranker { return indexer.indexSkills(set.list) })
 	return set
 }
 
@@ -151,7 +152,7 @@ func (v *view) withServed() *skillView {
 		kept = &servedViews{set: v.skills}
 		v.servedViews.Store(kept)
 	}
-	key := fmt.Sprintf("%q", v.skillRights)
+	key := v.skillRights.Key()
 	if mine, ok := kept.all.Load(key); ok {
 		return mine.(*skillView)
 	}
@@ -183,8 +184,8 @@ func (v *view) addServed(sk *skill, name string, add func(*BridgeTool)) bool {
 		return true
 	}
 	found := false
-	for t, p := range v.each() {
-		if t.def.Own == name && t.owner == sk.served.of && t.def.Server == sk.server() && p != hidden {
+	for t, st := range v.each() {
+		if t.def.Own == name && t.owner == sk.served.of && t.def.Server == sk.server() && st != hidden {
 			found = true
 			add(t)
 		}

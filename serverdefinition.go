@@ -8,15 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/trust"
-	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
@@ -33,6 +32,7 @@ type definition struct {
 	BadNeeds     error            // why Needs could not be read, or nil
 	Always       bool             // the server wants it inline
 	Task         bool             // it must be called as a task
+	output       atomic.Uint32    // what Output knows of the output schema
 	Apps         appMeta          // who may call it
 	Trusted      trust.Definition // what must not change unnoticed
 
@@ -46,7 +46,7 @@ type definition struct {
 	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
 }
 
-// A toolDocument is what a search finds a tool by, without the host's hints.
+// A toolDocument is what a search finds a tool by, without the host's hints and the server's instructions.
 type toolDocument = search.Document
 
 // Document returns the searchable text of the tool, without the host's hints. It is shared
@@ -57,14 +57,33 @@ func (d *definition) Document() *search.Document { return &d.toolDocument }
 // [schema.Prune].
 func (d *definition) Input() json.RawMessage { return schema.Prune(d.InputSchema) }
 
-// Output returns the output schema as Input does, or nil if there is none. Few ask for
-// it, so it is looked up in Raw.
+// What is known of an output schema.
+const (
+	outputUnread = iota
+	outputPortable
+	outputUnfit // there is none, or not each client can be expected to read it
+)
+
+// Output returns the output schema as Input does, or nil if there is none, or it is not
+// portable: see [schema.IsPortable]. Few ask for it, so it is looked up in Raw.
 func (d *definition) Output() json.RawMessage {
-	values, _ := text.Fields(d.Raw, "outputSchema")
-	if text.IsNull(values[0]) || values[0][0] != '{' {
+	if d.output.Load() == outputUnfit {
 		return nil
 	}
-	return schema.Prune(text.Compact(values[0]))
+	values, _ := text.Fields(d.Raw, "outputSchema")
+	if text.IsNull(values[0]) || values[0][0] != '{' {
+		d.output.Store(outputUnfit)
+		return nil
+	}
+	pruned := schema.Prune(text.Compact(values[0]))
+	if d.output.Load() == outputUnread {
+		if !schema.IsPortable(pruned) {
+			d.output.Store(outputUnfit)
+			return nil
+		}
+		d.output.Store(outputPortable)
+	}
+	return pruned
 }
 
 // ReadOnly reports whether the tool only reads, according to its server's hints. Then the
@@ -77,43 +96,6 @@ func (d *definition) ReadOnly() bool { return isTrue(d.Annotations.ReadOnlyHint)
 func (d *definition) Repeatable() bool { return isTrue(d.Annotations.IdempotentHint) || d.ReadOnly() }
 
 func isTrue(hint *bool) bool { return hint != nil && *hint }
-
-// A marked definition is one with its marks, and the answers on which these depend.
-type marked struct {
-	list    []scan.Mark
-	asked   []string // words, each once, at most maxAskedWords
-	foreign []bool   // the answers
-}
-
-// maxAskedWords is how many words of a definition may look like names of tools for its marks to
-// be kept: what a server writes there must not multiply what we keep of it.
-const maxAskedWords = 64
-
-// marks returns [scan.Definition], which it keeps: it scans again only if foreign has
-// another answer than before. The caller owns the slice.
-func (d *definition) marks(foreign func(word string) bool) []scan.Mark {
-	if kept := d.scanned.Load(); kept != nil {
-		same := true
-		for i, word := range kept.asked {
-			same = same && foreign(word) == kept.foreign[i]
-		}
-		if same {
-			return slices.Clone(kept.list)
-		}
-	}
-	now := new(marked)
-	now.list = scan.Definition(d.Raw, func(word string) bool {
-		is := foreign(word)
-		if len(now.asked) <= maxAskedWords && !slices.Contains(now.asked, word) {
-			now.asked, now.foreign = append(now.asked, strings.Clone(word)), append(now.foreign, is)
-		}
-		return is
-	})
-	if len(now.asked) <= maxAskedWords {
-		d.scanned.Store(now)
-	}
-	return slices.Clone(now.list)
-}
 
 // parseDefinition checks one element of a tools/list result. It fails only if the tool is
 // unusable: the definition is too large or not JSON, has no name, has an input schema
@@ -220,47 +202,6 @@ func parseOfferHints(meta json.RawMessage) (always bool, search string) {
 	_ = json.Unmarshal(in.Always, &always)
 	_ = json.Unmarshal(in.Search, &search)
 	return always, strings.ToValidUTF8(search[:min(len(search), maxHint)], "")
-}
-
-// An appMeta is what a tool's _meta says of apps: pages of its server that a host shows to
-// the user (MCP Apps, the extension io.modelcontextprotocol/ui, of 2026-01-26).
-type appMeta struct {
-	model, app bool   // who may call the tool
-	page       string // the URI of the page that shows its results, or ""
-}
-
-var forBoth = appMeta{model: true, app: true} // by default
-
-// maxPage is how many characters the URI of a page may have.
-const maxPage = 1000
-
-// parseAppMeta reads "ui" in the _meta of a tool. It fails if who may call the tool can't be
-// told: if what says so is there twice, or is not a list of names in an object.
-func parseAppMeta(meta json.RawMessage) (appMeta, error) {
-	of := forBoth
-	values, twice := text.Fields(meta, "ui", "ui/resourceUri") // the second was its place before
-	ui, page := values[0], values[1]
-	if !text.IsNull(ui) && ui[0] != '{' {
-		return of, errors.New("its _meta.ui is not an object")
-	}
-	values, twiceWithin := text.Fields(ui, "visibility", "resourceUri")
-	if twice = cmp.Or(twice, twiceWithin); twice != "" {
-		return of, fmt.Errorf("its _meta has the member %q more than once", twice)
-	}
-	if !text.IsNull(values[1]) {
-		page = values[1]
-	}
-	if uri, _ := text.String("resourceUri", page); strings.HasPrefix(uri, "ui://") && uri == text.Line(uri, maxPage) {
-		of.page = uri // we ignore what is none
-	}
-	if visibility := values[0]; !text.IsNull(visibility) {
-		var names []string
-		if err := json.Unmarshal(visibility, &names); err != nil {
-			return of, fmt.Errorf(`its _meta.ui.visibility is not a list of "model" and "app": %w`, text.JSONError(visibility, err))
-		}
-		of.model, of.app = slices.Contains(names, "model"), slices.Contains(names, "app")
-	}
-	return of, nil
 }
 
 // parseNeeds returns the tools that a tool needs according to its _meta.

@@ -59,26 +59,25 @@ func (m *Manager) connecting(tool string) (rules.Subject, bool) {
 }
 
 // unlistedServerOf returns the owner of the server to which the unknown tool with that registered
-// name would belong, if it is not connecting and has never listed its tools, or nil; and
+// name would belong, if it was started and by the catalogs has not listed its tools, or nil; and
 // what patterns see of the tool.
-func (m *Manager) unlistedServerOf(tool string) (*owner, rules.Subject) {
-	for _, src := range m.unlistedSources() {
-		if own, ok := src.claim.Own(tool); ok && src.server.Status().State != upstream.Connecting {
+func (m *Manager) unlistedServerOf(tool string, by []*catalog) (*owner, rules.Subject) {
+	for _, src := range m.begunSources() {
+		if own, ok := src.claim.Own(tool); ok && !hasListed(by, m.owner, src.name) {
 			return m.owner, rules.Subject{Name: tool, Server: src.name, Own: own}
 		}
 	}
 	if m.system != nil {
-		return m.system.unlistedServerOf(tool)
+		return m.system.unlistedServerOf(tool, by)
 	}
 	return nil, rules.Subject{}
 }
 
-// unlistedSources returns the servers that were started and have never listed their tools,
-// in registration order.
-func (m *Manager) unlistedSources() []*source {
+// begunSources returns the servers that were started, in registration order.
+func (m *Manager) begunSources() []*source {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.sources), func(src *source) bool { return !src.begun || !src.isUnlisted() })
+	return slices.DeleteFunc(slices.Clone(m.sources), func(src *source) bool { return !src.begun })
 }
 
 // connectingServers returns the names of the servers that are still connecting, in
@@ -92,19 +91,18 @@ func (m *Manager) connectingServers(r rules.Rights) (names []string) {
 	return names
 }
 
-// connectingSources returns the sources that are still connecting, in registration
-// order. A user's Manager returns those of its system first.
+// connectingSources returns the sources that are still connecting, or will as soon as their
+// start has loaded what it needs, in registration order. A user's Manager returns those of its
+// system first.
 func (m *Manager) connectingSources() []*source {
 	var sources []*source
 	if m.system != nil {
 		sources = m.system.connectingSources()
 	}
-	m.mu.Lock()
-	sources = append(sources, m.sources...)
-	m.mu.Unlock()
-	return slices.DeleteFunc(sources, func(src *source) bool {
-		return src.server == nil || src.server.Status().State != upstream.Connecting
-	})
+	return append(sources, slices.DeleteFunc(m.begunSources(), func(src *source) bool {
+		state := src.server.Status().State
+		return state != upstream.Connecting && state != upstream.Configured
+	})...)
 }
 
 // status returns the status of an owner's server with that name.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"weak"
 
@@ -81,6 +82,34 @@ func lastServers(list []listItem) *mentions {
 		}
 	}
 	return nil
+}
+
+// awayServerOf returns the server to which the unknown tool with that registered name would
+// belong, if the session's list mentions that server and it is not here, or "".
+func (s *Session) awayServerOf(v *view, tool string) string {
+	s.mu.Lock()
+	list := s.shown
+	s.mu.Unlock()
+	for _, e := range list {
+		if e.mentions == nil {
+			continue
+		}
+		for _, o := range e.mentions.servers {
+			start, whole := strings.CutSuffix(o.Tool.Name, o.Tool.Own) // a name that was made safe tells nothing
+			if whole && start != "" && strings.HasPrefix(tool, start) && !s.hasServer(v, o.Server) {
+				return o.Server
+			}
+		}
+	}
+	return ""
+}
+
+// hasServer reports whether a server with that name is configured, or has tools.
+func (s *Session) hasServer(v *view, name string) bool {
+	return slices.ContainsFunc(v.catalogs, func(c *catalog) bool {
+		_, configured := s.tenant.manager.status(c.owner, name)
+		return configured || c.byServer()[name] != nil
+	})
 }
 
 // unmentioned returns those of all that list does not mention, or nil if there are none.

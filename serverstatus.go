@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
@@ -59,6 +60,12 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 func (m *Manager) followStatus(src *source) {
 	failed := false
 	src.server.OnStatus(func(ctx context.Context, st upstream.Status) {
+		m.mu.Lock()
+		isHere := slices.Contains(m.sources, src)
+		m.mu.Unlock()
+		if !isHere { // it was removed, or all are being closed: no failure
+			return
+		}
 		if st.State == upstream.Connecting {
 			st.Err = nil // it was told when the server went down
 		}
@@ -67,6 +74,9 @@ func (m *Manager) followStatus(src *source) {
 		switch st.State {
 		case upstream.Ready, upstream.Down, upstream.Unauthorized:
 			e.Took = st.Took
+		}
+		if st.State == upstream.Ready {
+			args = append(args, "tools", m.statusOf(src).Tools, "took", st.Took.Round(time.Millisecond))
 		}
 		if st.State == upstream.Ready || failed && st.State != upstream.Connecting {
 			level = slog.LevelInfo
@@ -154,14 +164,14 @@ func (m *Manager) Restart(ctx context.Context, server string) error {
 // and of all calls.
 func (m *Manager) figures(v *view) map[string]snapshot.Figures {
 	of := make(map[string]snapshot.Figures)
-	for t, p := range v.each() {
-		if p == hidden || v.own().tool(t.name) != t { // the latter belongs to the user's system
+	for t, st := range v.each() {
+		if st == hidden || t.owner != v.own().owner { // the latter belongs to the user's system
 			continue
 		}
 		f := of[t.def.Server]
 		f.Tools++
 		f.Tokens += m.toolTokens(t)
-		if p == inline {
+		if st == inline {
 			f.Inline++
 		}
 		of[t.def.Server] = f

@@ -103,8 +103,9 @@ func (s *serverTools) onlyTools() bool {
 	return len(s.entries)+len(s.changed)+len(s.problems)+len(s.needs) == 0 && !s.skilled && !s.unlisted
 }
 
-// isSpecial reports whether a catalog must look for more than the tools' names.
-func (s *serverTools) isSpecial() bool { return s.declares || !s.onlyTools() }
+// hasMore reports whether the server has more for a catalog than its tools' names: problems,
+// resources, needs.
+func (s *serverTools) hasMore() bool { return s.declares || !s.onlyTools() }
 
 // line returns what sections say of all tools, of which there must be one. All that mention the server
 // share it.
@@ -128,10 +129,10 @@ func (s *serverTools) lineOf(tools []*BridgeTool) *saved.Server {
 // A toolList is one version of the list of tools. It never changes, and the zero value is
 // empty.
 type toolList struct {
-	tools   []*BridgeTool
-	servers []*serverTools // in registration order; nil for one that has nothing
-	special []*serverTools // those that are special, so that nothing looks for them among all
-	at      []serverPlace  // by the number of a server
+	tools    []*BridgeTool
+	servers  []*serverTools // in registration order; nil for one that has nothing
+	withMore []*serverTools // those that have more, so that nothing looks for them among all
+	at       []serverPlace  // by the number of a server
 }
 
 // A serverPlace says where a server is. Its zero value says that it is not there.
@@ -147,7 +148,7 @@ func (l *toolList) next(servers []*serverTools, numbers int) (next toolList) {
 	for same < min(len(servers), len(l.servers)) && servers[same] == l.servers[same] {
 		same++
 	}
-	next = toolList{tools: l.tools, servers: servers, special: l.special, at: append(l.at, make([]serverPlace, max(0, numbers-len(l.at)))...)}
+	next = toolList{tools: l.tools, servers: servers, withMore: l.withMore, at: append(l.at, make([]serverPlace, max(0, numbers-len(l.at)))...)}
 	mine := false // next.at[:len(l.at)] is not that of l
 	put := func(number int, at serverPlace) {
 		if number < len(l.at) && !mine {
@@ -161,18 +162,18 @@ func (l *toolList) next(servers []*serverTools, numbers int) (next toolList) {
 			next.tools = l.tools[:n:n] // append copies it
 			put(s.number, serverPlace{})
 		}
-		if s != nil && s.isSpecial() {
-			next.special = next.special[:len(next.special)-1]
+		if s != nil && s.hasMore() {
+			next.withMore = next.withMore[:len(next.withMore)-1]
 		}
 	}
-	next.special = slices.Clip(next.special)
+	next.withMore = slices.Clip(next.withMore)
 	for i, s := range servers[same:] {
 		if s != nil && len(s.tools) > 0 {
 			put(s.number, serverPlace{int32(same + i + 1), int32(len(next.tools))})
 			next.tools = append(next.tools, s.tools...)
 		}
-		if s != nil && s.isSpecial() {
-			next.special = append(next.special, s)
+		if s != nil && s.hasMore() {
+			next.withMore = append(next.withMore, s)
 		}
 	}
 	return next

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,8 +11,8 @@ import (
 )
 
 // toolsOfServer returns tools with these registered names.
-func toolsOfServer(number int, names []string, special bool) *serverTools {
-	s := &serverTools{number: number, declares: special}
+func toolsOfServer(number int, names []string, more bool) *serverTools {
+	s := &serverTools{number: number, declares: more}
 	var tools []*BridgeTool
 	for _, name := range names {
 		tools = append(tools, &BridgeTool{name: name})
@@ -23,20 +21,20 @@ func toolsOfServer(number int, names []string, special bool) *serverTools {
 	return s
 }
 
-func joined(list []*serverTools) (all []*BridgeTool, special []*serverTools) {
+func joined(list []*serverTools) (all []*BridgeTool, withMore []*serverTools) {
 	for _, b := range list {
 		if b != nil {
 			all = append(all, b.tools...)
-			if b.isSpecial() {
-				special = append(special, b)
+			if b.hasMore() {
+				withMore = append(withMore, b)
 			}
 		}
 	}
-	return all, special
+	return all, withMore
 }
 
 // Whatever changes, a list has the tools of its servers in order, finds each, knows the
-// servers that are special, and the earlier versions stay as they were.
+// servers that have more than tools, and the earlier versions stay as they were.
 func TestToolList(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -85,9 +83,9 @@ func TestToolList(t *testing.T) {
 			versions, want = append(versions, next), append(want, now)
 		}
 		for i, l := range versions {
-			tools, special := joined(want[i])
+			tools, withMore := joined(want[i])
 			require.True(t, slices.Equal(tools, l.tools), "seed %d: %v, want %v", seed, namesOf(l.tools), namesOf(tools))
-			require.True(t, slices.Equal(special, l.special), "seed %d: %v, want %v", seed, l.special, special)
+			require.True(t, slices.Equal(withMore, l.withMore), "seed %d: %v, want %v", seed, l.withMore, withMore)
 			for at, tool := range l.tools {
 				var number int
 				_, err := fmt.Sscan(tool.name, &number)
@@ -122,50 +120,13 @@ func TestToolListAppends(t *testing.T) {
 	assert.Less(t, moved, 30)
 }
 
-func TestDocsByServer(t *testing.T) {
+// A number that no server of the list has is nowhere.
+func TestPlaceOfNoServer(t *testing.T) {
 	t.Parallel()
-	of := []string{"b", "a1", "b", "a2", "a1", "*"}
-	g := newDocsByServer(len(of), func(i int) string { return of[i] })
-	for range 2 { // the second time from what is kept
-		for pattern, want := range map[string][]int{
-			"b": {0, 2}, "a*": {1, 4, 3}, "?": {0, 2, 5}, "*": {0, 2, 1, 4, 3, 5}, "a": nil, "": nil, "c*": nil,
-		} {
-			assert.Equal(t, want, g.matching(pattern), pattern)
-		}
+	l := &toolList{servers: []*serverTools{{}}, at: []serverPlace{{}, {server: 1}}}
+	for number, want := range map[int]bool{-1: false, 0: false, 1: true, 2: false, 3: false} {
+		k, ok := l.place(number)
+		assert.Equal(t, want, ok, number)
+		assert.Zero(t, k, number)
 	}
-	assert.Nil(t, newDocsByServer(0, nil).matching("*"))
-}
-
-// However many patterns are asked for, and by how many goroutines, so many are kept.
-func TestPatternsOfServersAreBounded(t *testing.T) {
-	t.Parallel()
-	g := newDocsByServer(1000, func(i int) string { return fmt.Sprint(i % 100) })
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for i := range 3 * maxMatchedPatterns {
-				got := g.matching(fmt.Sprintf("%d*", i))
-				assert.Equal(t, i < 100, slices.Contains(got, 900+i), "%d: %v", i, got)
-			}
-		})
-	}
-	wg.Wait()
-	assert.LessOrEqual(t, len(g.matched), maxMatchedPatterns)
-	assert.NotEmpty(t, g.matched)
-	for i := range maxMatchedPatterns / 2 { // which match all
-		assert.Len(t, g.matching("*"+strings.Repeat("*", i)), 1000)
-		kept := 0
-		for _, list := range g.matched {
-			kept += len(list)
-		}
-		assert.Equal(t, kept, g.cached)
-		assert.LessOrEqual(t, kept, maxMatchedTimes*1000)
-	}
-}
-
-// What is kept is not looked for again.
-func TestPatternsOfServersAreKept(t *testing.T) {
-	g := newDocsByServer(1000, func(i int) string { return fmt.Sprint(i) })
-	assert.Len(t, g.matching("*9"), 100)
-	assert.Zero(t, testing.AllocsPerRun(10, func() { g.matching("*9") }))
 }

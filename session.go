@@ -111,7 +111,9 @@ type SessionOptions struct {
 	// clients leave out the sections, and their users permit tools by name. So the
 	// description of the search tool says what there is to find. With [ByBridge],
 	// [ReadOnlyCallToolName] is offered too: who permits it permits no tool that
-	// says it may write.
+	// says it may write. A client checks the structured content of a tool that was listed with an output
+	// schema, and a page of the server may show it (see [BridgeTool.AppURI]), so a call of such a tool by its
+	// name keeps what [Options.MaxResult] would make a text.
 	Client bool
 
 	// Registry, if not nil, holds the session's callable tools: see [Registry].
@@ -259,8 +261,8 @@ func (s *Session) DeferredTools() []*BridgeTool {
 	v := s.view()
 	active := v.activeSet()
 	var list []*BridgeTool
-	for t, p := range v.each() {
-		if p.Searchable() && !active[t] {
+	for t, st := range v.each() {
+		if st.Searchable() && !active[t] {
 			list = append(list, t)
 		}
 	}
@@ -273,12 +275,13 @@ func (s *Session) ActiveTools() []*BridgeTool {
 	return slices.Clone(s.view().active)
 }
 
-// IsSearchMode reports whether the session has more tools than fit inline, so
-// that it offers the search tool.
+// IsSearchMode reports whether the session has tools that are not inline, so that it offers the
+// search tool: more than fit, or such as a rule or [Options.JustInTime] keeps out.
 func (s *Session) IsSearchMode() bool { return s.view().searchMode() }
 
-// SearchTool returns the search tool, or nil if there is nothing to search for
-// or the session may not search.
+// SearchTool returns the search tool, or nil if the session does not offer it: there is nothing to
+// search for, and never was, or the session may not search. [ByBridge] always offers it, but for a
+// session that [Automatic] chose it for.
 func (s *Session) SearchTool() Tool { return s.metaNamed(s.view(), SearchToolName) }
 
 // Disclosure returns how the session's model gets the deferred tools: what the host asked

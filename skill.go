@@ -147,7 +147,7 @@ type skillSet struct {
 	viewed    atomic.Int32 // number of views made
 }
 
-var noSkills = &skillSet{index: func() ranker { return nothing }}
+var noSkills = &skillSet{index: func() ranker { return emptyIndex }}
 
 // A skillShelf holds the skills of a Manager.
 type skillShelf struct {
@@ -188,7 +188,7 @@ func (s *tenant) newSkillSet(list []Skill) *skillSet {
 		set.list = append(set.list, sk)
 		set.byName[sk.Name] = sk
 	}
-	set.index = sync.OnceValue(func() ranker { return newSkillIndex(s.indexer, set.list) })
+	set.index = sync.OnceValue(func() ranker { return s.indexer.indexSkills(set.list) })
 	return set
 }
 
@@ -207,9 +207,9 @@ func (s *tenant) loadSkill(sk *skill) func(context.Context) (string, error) {
 	}
 }
 
-// newSkillIndex returns an index of skills. It indexes them like tools.
-func newSkillIndex(by *indexer, list []*skill) ranker {
-	return by.index(nil, len(list),
+// indexSkills returns an index of skills. It indexes them like tools.
+func (x *indexer) indexSkills(list []*skill) ranker {
+	return x.index(nil, len(list),
 		func(doc int) string { return list[doc].Name + " " + list[doc].Description },
 		func(doc int) *search.Document {
 			return &search.Document{Name: list[doc].Name, Description: list[doc].Description}

@@ -46,6 +46,8 @@ func TestSpecH8SkillsByURI(t *testing.T) {
 			assert.Contains(t, loadedAt(t, s, "", "skill://split-pages/SKILL.md"), "Split with care.")
 			assert.Empty(t, docs.Gets, "the list says what it is")
 			assert.Equal(t, 1, m.Servers()[0].Skills)
+			_, err := m.NewSession(&SessionOptions{Skills: Access{Deny: []string{"docs/split-pages"}}}).ServerSkill(t.Context(), "docs", "skill://split-pages/SKILL.md")
+			assert.ErrorIs(t, err, ErrNotPermitted)
 		}
 		for uri, want := range map[string]string{"skill://gone/SKILL.md": "No skill is served at", "skill://merge-pages/a.md": "No skill is served at"} {
 			assert.Contains(t, loadedAt(t, s, "docs", uri), want)
@@ -123,6 +125,8 @@ func TestSpecH8SkillsByURIAreTrusted(t *testing.T) {
 			assert.NotContains(t, text, "keys", trust)
 			_, err := s.ReadResource(t.Context(), "docs", "skill://merge-pages/b.md")
 			assert.ErrorIs(t, err, ErrQuarantined)
+			_, err = s.ServerSkill(t.Context(), "docs", uri)
+			assert.ErrorIs(t, err, ErrQuarantined, "a host does not get it either")
 			require.Len(t, changedTools(m), 1)
 			e := changedTools(m)[0]
 			require.NoError(t, m.Accept("docs", e.Tool, e.Is))

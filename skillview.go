@@ -174,8 +174,8 @@ func (v *view) toolsOf(sk *skill) (names, missing []string) {
 			continue
 		}
 		found := false
-		for t, p := range v.each() {
-			if t.def.Own == name && p != hidden {
+		for t, st := range v.each() {
+			if t.def.Own == name && st != hidden {
 				found = true
 				add(t)
 			}

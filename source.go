@@ -67,7 +67,7 @@ func (src *source) hide(err error) error {
 func (m *Manager) sourceNamed(name string) *source { return m.named[name] }
 
 // stageSource prepares what the next catalog takes of src, its tools among that. A new source
-// comes last. The caller holds mu.
+// is registered as the last one. The caller holds mu.
 func (m *Manager) stageSource(src *source) {
 	i := slices.Index(m.sources, src)
 	if i < 0 {

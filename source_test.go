@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -168,9 +166,11 @@ func TestSourceConfig(t *testing.T) {
 	cfg, limits := m.upstreamConfig(src), src.upstreamLimits(&o)
 	for _, v := range []reflect.Value{reflect.ValueOf(cfg), reflect.ValueOf(limits)} {
 		for i := range v.NumField() {
-			assert.False(t, v.Field(i).IsZero(), v.Type().Field(i).Name)
+			name := v.Type().Field(i).Name
+			assert.Equal(t, name == "NamesNone", v.Field(i).IsZero(), name)
 		}
 	}
+	assert.NotNil(t, m.upstreamConfig(&source{cfg: ServerConfig{Name: "n", URL: "https://h"}}).NamesNone, "no header may hold a token")
 	assert.Equal(t, "c a e d u h", strings.Join([]string{cfg.Command, cfg.Args[0], cfg.Env["E"], cfg.Dir, cfg.URL, cfg.Headers["H"]}, " "))
 	assert.Equal(t, upstream.Limits{
 		StartTimeout: time.Hour, CallTimeout: defaultCallTimeout, MaxMessage: defaultMaxMessage, MaxValues: defaultMaxValues, MaxDefinition: defaultMaxDefinition,
@@ -179,43 +179,14 @@ func TestSourceConfig(t *testing.T) {
 	}, limits)
 }
 
-// A tool that is listed as it was the time before is the same definition. Any other
-// is a new one.
-func TestAdopt(t *testing.T) {
+// Before a Manager starts, no server's tools are waited for.
+func TestSourcesBeforeTheStart(t *testing.T) {
 	t.Parallel()
-	m := NewManager(nil)
+	m := NewManager(&Options{Servers: []ServerConfig{inProcess("a", 1)}})
 	defer m.Close()
-	src := &source{}
-	list := func(raws ...string) []*definition {
-		var elements []json.RawMessage
-		for _, raw := range raws {
-			elements = append(elements, json.RawMessage(raw))
-		}
-		defs, problems := parseAll(t, ServerConfig{Name: "s"}, elements, 1000)
-		require.Empty(t, problems)
-		m.bindCalls(src, defs)
-		src.listed = defs
-		for _, d := range defs {
-			assert.NotNil(t, d.call)
-		}
-		return defs
-	}
-	first := list(`{"name":"a"}`, `{"name":"b"}`)
-	second := list(`{"name":"b"}`, `{"name":"a","title":"A"}`)
-	assert.Same(t, first[1], second[0])
-	assert.NotSame(t, first[0], second[1])
-	third := list(`{"name":"a","title":"A"}`)
-	assert.Same(t, second[1], third[0])
-	assert.NotSame(t, second[0], list(`{"name":"b"}`)[0])
-}
-
-// Reading a long list ends when its context ends.
-func TestParsingEnds(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	defs, problems, _, err := new(source).parseDefinitions(ctx, []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}, names.NewBook(1), new(rawDefinitions), 1000)
-	assert.Equal(t, context.Canceled, err)
-	assert.Empty(t, defs)
-	assert.Empty(t, problems)
+	assert.Len(t, m.sources, 1)
+	assert.Empty(t, m.begunSources())
+	r, err := m.NewSession(nil).Call(t.Context(), "mcp_a__tool_000", nil)
+	assert.ErrorIs(t, err, ErrUnknownTool)
+	assert.NotContains(t, resultText(t, r), "connecting")
 }

@@ -6,6 +6,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
+// A new figure is declared here, with its counter if it has one, put into a Stats by figures.go, and
+// copied for pages by statsFor in snapshot.go.
+
 // Stats holds the figures of a session: what it sees, what that costs in tokens,
 // and what happened in it so far.
 type Stats struct {

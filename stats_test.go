@@ -24,6 +24,14 @@ func TestStats(t *testing.T) {
 	assert.Equal(t, (len(m.PromptSections(PromptFull))+3)/4, st.Tokens.Sections)
 }
 
+// Without tools, there is no text.
+func TestStatsOfNothing(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	assert.Empty(t, m.PromptSections(PromptFull))
+	assert.Zero(t, m.Stats())
+}
+
 // A server begins with figures of its own, whatever was removed under its name.
 func TestUsageOfARemovedServer(t *testing.T) {
 	t.Parallel()

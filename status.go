@@ -45,8 +45,8 @@ type ServerStatus struct {
 	Instructions string
 
 	// Err is why it is down, degraded or unauthorized. While it is tried again, it is why it
-	// was, or that its turn has not come or it is still at work: see [Manager.Start]. Otherwise
-	// it is nil.
+	// was. At a first attempt it may be that its turn has not come, or that it is still at work:
+	// see [Manager.Start]. Otherwise it is nil.
 	Err error
 
 	// Failures is how many attempts to connect have failed in a row. Retry is
@@ -63,8 +63,9 @@ type ServerStatus struct {
 
 // causeOf returns why a server that failed with err is not ready.
 func causeOf(err error) snapshot.Cause {
-	if errors.As(err, new(*AuthorizationError)) && !errors.Is(err, cause.ErrToken) {
+	c := cause.Of(err)
+	if errors.As(err, new(*AuthorizationError)) && c.Kind != cause.Token {
 		return snapshot.Cause{Kind: cause.Login, What: "it wants a login"}
 	}
-	return snapshot.Cause(cause.Of(err))
+	return snapshot.Cause(c)
 }

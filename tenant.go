@@ -78,9 +78,9 @@ type sessionManager interface {
 	connecting(tool string) (rules.Subject, bool)
 
 	// unlistedServerOf returns the owner of the server to which the unknown tool with that
-	// registered name would belong, if it has never listed its tools and is not
-	// connecting, and what patterns see of the tool.
-	unlistedServerOf(tool string) (*owner, rules.Subject)
+	// registered name would belong, if it was started and by the catalogs has not listed its
+	// tools, and what patterns see of the tool.
+	unlistedServerOf(tool string, by []*catalog) (*owner, rules.Subject)
 
 	// connectingServers returns the names of the servers that are still
 	// connecting, except those of which r permits no tool.

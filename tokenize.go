@@ -1,12 +1,14 @@
 package mcphybrid
 
+// The terms of a text for the plain formula, bm25.go: the words by which RankerClassic finds a tool
+// (plainText in ranker.go) and those of a query. By default a session ranks by package search, which splits
+// texts in search/analyze.go and search/documentwords.go; what it reads of a tool is
+// toolDocument in serverdefinition.go, with what document in ranker.go adds: hints and the server's instructions.
+
 import (
 	"strings"
 	"unicode"
 )
-
-// This file has the words of RankerClassic. The other rankers split texts in
-// search/analyze.go.
 
 // Tokenize splits a text into the terms of [RankerClassic]. It lower-cases the text,
 // splits it at every rune that is neither a letter nor a digit, and drops terms of

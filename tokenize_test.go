@@ -111,6 +111,7 @@ func TestQueryNames(t *testing.T) {
 		{"close create_issue", []string{"create_issue"}, false},
 		{"the tool `git.log`, or createIssue", []string{"git.log", "createIssue"}, false},
 		{"close it. Then: list a-b", []string{"a-b"}, false},
+		{"\"a-b\"'c-d'`e-f`,g-h", []string{"a-b", "c-d", "e-f", "g-h"}, false},
 		{"-close issues_ a/ :b", nil, false},
 		{"an HTTPServer of GITHUB", nil, false},
 		{"issues", []string{"issues"}, false},

@@ -3,7 +3,7 @@ package mcphybrid
 import "github.com/mcphybrid/mcphybrid/internal/hostcode"
 
 // A TokenCounter counts the tokens of a text as a model does. The Manager calls it
-// concurrently. A tool is counted once, when its server lists it.
+// concurrently. The texts of a tool are counted once, when it comes.
 // A count below 0 is taken as 0, and one above 1<<30 as 1<<30.
 // If the counter panics, the count is estimated and the first panic is logged.
 type TokenCounter interface {
@@ -53,8 +53,8 @@ func tokensOf(t Tool, c TokenCounter) int {
 	return hostcode.WithinCount(c.CountTokens(definitionText(t)))
 }
 
-// A toolCost is the tokens of a definition under a name, most likely its own. The
-// host's counter counts them before anyone decides by them, since no lock may be held
+// A toolCost is the tokens of a definition under a name, most likely its own, as
+// toolcost.go counts them. The host's counter counts them before anyone decides by them, since no lock may be held
 // meanwhile.
 type toolCost struct {
 	name       string

@@ -17,11 +17,11 @@ type transcript struct {
 	inserts []insert // of the Turns that had news, if the host keeps the conversation elsewhere
 	waiting []string // names that waited at the last Turn
 
-	begun bool // there was a Turn since the last Compact: the beginning is fixed
-	bare  bool // ByBridge without tools that search and call: nothing was deferred
-	adds  bool // the conversation can add tools
-	loads bool // the model loads tools by searches that the host answers: see AnswerToolSearch
-	why   disclosureReason
+	begun    bool // there was a Turn since the last Compact: the beginning is fixed
+	noBridge bool // ByBridge without tools that search and call: nothing was deferred
+	adds     bool // the conversation can add tools
+	loads    bool // the model loads tools by searches that the host answers: see AnswerToolSearch
+	why      disclosureReason
 }
 
 // transcriptCopy returns what the model was told by Turn so far. The caller holds mu.
@@ -56,18 +56,18 @@ func takenBack(items []listItem, form *request.Form) (names []string) {
 }
 
 // untell has the next Turn tell the same again.
-func (s *Session) untell(said telling) {
+func (s *Session) untell(taken takenTurn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.transcript != said.turns || s.closed {
+	if s.transcript != taken.turns || s.closed {
 		return // another Turn failed too, or Compact was called
 	}
-	s.transcript.told, s.transcript.inserts = min(s.transcript.told, int32(said.from)), said.inserts
-	if said.first {
+	s.transcript.told, s.transcript.inserts = min(s.transcript.told, int32(taken.from)), taken.inserts
+	if taken.first {
 		s.transcript = nil
 		s.disclosure.Store(int32(s.asked.disclosure))
-		s.setShown(said.was, said.wasPrefix)
-		s.full, s.seen = said.wasFull, weak.Pointer[partition]{}
+		s.setShown(taken.was, taken.wasPrefix)
+		s.full, s.seen = taken.wasFull, weak.Pointer[partition]{}
 	}
 }
 

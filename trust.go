@@ -1,11 +1,12 @@
 package mcphybrid
 
+// What a host says and reads of trust: the policy, and the error. review.go holds definitions back
+// and accepts them, internal/trust remembers them, and trustHash in serverdefinition.go says what
+// counts as a change.
+
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
@@ -52,7 +53,7 @@ func (p TrustPolicy) caution() trust.Caution {
 
 // A ChangedError reports a tool, a resource, a template of resources, a prompt or a skill whose
 // definition differs from the one that was first seen, or last accepted, or a new one
-// that is held back. So it does for the instructions of a server. [Manager.Problems] returns it.
+// that is held back; likewise the instructions of a server. [Manager.Problems] returns it.
 type ChangedError struct {
 	Server, Tool string          // Tool is the own name of a tool or a prompt, a URI or its template, that of a skill's SKILL.md, or "instructions"
 	Kind         string          // "tool", "resource", "resource template", "prompt", "skill", or "text" for instructions
@@ -89,26 +90,6 @@ func (e *ChangedError) Unwrap() error {
 	return nil
 }
 
-// mixedPolicies returns an error for each milder policy than own under which what is held back
-// here is known, in the order of their names.
-func mixedPolicies(own TrustPolicy, problems []error) (mixed []error) {
-	held := make(map[TrustPolicy][]string)
-	for _, err := range problems {
-		if e, ok := err.(*ChangedError); ok && e.By != "" {
-			name := errors.New(e.Server + "/" + text.Line(e.Tool, text.MaxName))
-			if e.hide != nil {
-				name = e.hide(name)
-			}
-			held[e.By] = append(held[e.By], name.Error())
-		}
-	}
-	for _, by := range slices.Sorted(maps.Keys(held)) {
-		mixed = append(mixed, text.Bounded(fmt.Errorf("mcphybrid: TrustStore has what was first seen under the policy %q and waits here, where it is %q: %s; let all that share the store have one policy",
-			by, own, text.Names(held[by]))))
-	}
-	return mixed
-}
-
 // Marks returns the suspicious text in the new definition, like [Manager.Marks]
 // but without the names of other servers' tools.
 func (e *ChangedError) Marks() []scan.Mark {
@@ -124,8 +105,3 @@ func skillAsDefinition(raw json.RawMessage) json.RawMessage {
 	values, _ := text.Fields(raw, "frontmatter")
 	return values[0]
 }
-
-// maxKnown times [ServerLimits.MaxTools] is how many tools of a server we remember,
-// and how many names with a hash. We never forget one to make room: otherwise a
-// server could make us forget a tool and then change it.
-const maxKnown = 4

@@ -1,7 +1,6 @@
 package mcphybrid
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -220,7 +219,7 @@ func TestTrustStoreFails(t *testing.T) {
 		assert.NotNil(t, test.doc.Data)
 		m.Close()
 	}
-	var log bytes.Buffer
+	var log mcptest.Log
 	m := NewManager(&Options{TrustStore: &mcptest.Store{Err: errors.New("no disk")}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	defer m.Close()
 	assert.NoError(t, m.Start(t.Context()))

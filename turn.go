@@ -110,7 +110,7 @@ func (t Turn) Body(system string, messages []json.RawMessage) map[string]any {
 // tools than it accepts. Then nothing was told. A conversation in which tools are added can't
 // go on with an older model that takes none there: the host calls [Session.Compact] first.
 func (s *Session) Turn(f provider.Format, model string) (Turn, error) {
-	return s.nextRequest(f, model, appends)
+	return s.nextRequest(f, model, atEnd)
 }
 
 // TurnAt is [Session.Turn] for a host whose runtime keeps the conversation, so that nothing
@@ -123,56 +123,56 @@ func (s *Session) TurnAt(f provider.Format, model string, messages int) (Turn, e
 	return s.nextRequest(f, model, max(0, min(messages, math.MaxInt32)))
 }
 
-// appends stands for the end of a conversation that the host keeps.
-const appends = -1
+// atEnd stands for the end of a conversation that the host keeps.
+const atEnd = -1
 
 func (s *Session) nextRequest(f provider.Format, model string, at int) (Turn, error) {
 	form, err := request.FormOf(f)
 	if err != nil {
 		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
 	}
-	list, said, err := s.takeTurn(form, model, at)
+	list, taken, err := s.takeTurn(form, model, at)
 	if err != nil {
 		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
 	}
-	turn, err := s.writeTurn(form, list, said)
+	turn, err := s.writeTurn(form, list, taken)
 	if err != nil {
-		s.untell(said)
+		s.untell(taken)
 		s.syncRegistry()
 		return Turn{}, fmt.Errorf("mcphybrid: %w", err)
 	}
-	if said.first {
+	if taken.first {
 		s.syncRegistry()
 		s.emit(Event{Kind: EventBegin, Disclosure: turn.Disclosure, Why: turn.Why})
 	}
-	if fresh := s.noteWaiting(said); fresh != nil {
+	if fresh := s.noteWaiting(taken); fresh != nil {
 		s.emit(Event{Kind: EventWaiting, Tools: fresh})
 	}
 	return turn, nil
 }
 
 // noteWaiting notes the names that wait now, and returns those that did not at the Turn before.
-func (s *Session) noteWaiting(said telling) (fresh []string) {
+func (s *Session) noteWaiting(taken takenTurn) (fresh []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.transcript != said.turns || slices.Equal(s.transcript.waiting, said.waiting) { // after Compact nothing waits
+	if s.transcript != taken.turns || slices.Equal(s.transcript.waiting, taken.waiting) { // after Compact nothing waits
 		return nil
 	}
 	waited := make(map[string]bool, len(s.transcript.waiting))
 	for _, name := range s.transcript.waiting {
 		waited[name] = true
 	}
-	for _, name := range said.waiting {
+	for _, name := range taken.waiting {
 		if !waited[name] {
 			fresh = append(fresh, name)
 		}
 	}
-	s.transcript.waiting = slices.Clone(said.waiting) // the host has the other
+	s.transcript.waiting = slices.Clone(taken.waiting) // the host has the other
 	return fresh
 }
 
-// A telling is what one Turn tells of a session's list.
-type telling struct {
+// A takenTurn is what one Turn takes of a session's list, for writeTurn.
+type takenTurn struct {
 	base, from int // the items of the beginning, and those that were told before
 	prefix     *promptPrefix
 	disclosure Disclosure
@@ -182,7 +182,7 @@ type telling struct {
 	first      bool
 	waiting    []string
 	inserts    []insert // earlier ones
-	at         int      // where this one is, or appends
+	at         int      // where this one is, or atEnd
 
 	turns     *transcript // of the session, at that time
 	was       []listItem  // before a first Turn, as are wasPrefix and wasFull
@@ -192,29 +192,29 @@ type telling struct {
 
 // takeTurn begins the conversation if it has not begun, and takes all that the model was
 // not told yet.
-func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem, telling, error) {
-	complete := s.mayBeginBare(form, model) && s.tenant.manager.allListed()
+func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem, takenTurn, error) {
+	complete := s.mayOmitBridge(form, model) && s.tenant.manager.allListed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first, was, wasPrefix, wasFull := !s.transcriptCopy().begun, s.shown, s.prefix, s.full
 	v := s.viewLocked() // the only one: the Manager may be closed at any moment
 	if v.ended {
-		return nil, telling{}, ErrClosed
+		return nil, takenTurn{}, ErrClosed
 	}
 	if first {
 		if err := s.fixDisclosure(v, form, model, complete); err != nil {
-			return nil, telling{}, err
+			return nil, takenTurn{}, err
 		}
 	}
 	d := s.Disclosure()
 	if err := checkDisclosure(form, model, d, s.transcriptCopy().adds); err != nil {
-		return nil, telling{}, fmt.Errorf("%w: Compact begins anew", err)
+		return nil, takenTurn{}, fmt.Errorf("%w: Compact begins anew", err)
 	}
 	if s.transcript.loads && !form.Searches() {
-		return nil, telling{}, fmt.Errorf("the format %s has no tool_search, with which the conversation began", form.Format())
+		return nil, takenTurn{}, fmt.Errorf("the format %s has no tool_search, with which the conversation began", form.Format())
 	}
 	s.transcript.form = form
-	if at != appends {
+	if at != atEnd {
 		s.transcript.goBack(at)
 	}
 	if !first {
@@ -225,21 +225,21 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem
 	if first {
 		s.transcript.begun, s.transcript.base, s.transcript.told = true, int32(len(list)), int32(len(list))
 	}
-	said := telling{
+	taken := takenTurn{
 		turns: s.transcript, was: was, wasPrefix: wasPrefix, wasFull: wasFull, at: at, inserts: s.transcript.inserts,
 		base: int(s.transcript.base), from: min(int(s.transcript.told), len(list)), prefix: s.prefix, disclosure: d, why: s.transcript.why,
 		adds: s.transcript.adds, loads: s.transcript.loads, first: first,
 	}
-	if said.prefix != nil && len(said.prefix.items) > said.base { // only in a forged state
-		said.prefix = nil
+	if taken.prefix != nil && len(taken.prefix.items) > taken.base { // only in a forged state
+		taken.prefix = nil
 	}
-	if s.transcript.told = int32(len(list)); at != appends && said.from < len(list) {
+	if s.transcript.told = int32(len(list)); at != atEnd && taken.from < len(list) {
 		s.transcript.inserts = append(slices.Clip(s.transcript.inserts), insert{s.transcript.told, int32(at)})
 	}
 	if s.transcript.fixed(d) && !(s.metas[metaSearch] && s.metas[metaCall]) {
-		said.waiting = v.missing(list)
+		taken.waiting = v.missing(list)
 	}
-	return list, said, nil
+	return list, taken, nil
 }
 
 // missing returns the registered names of the tools that the session sees and that are not in
@@ -261,54 +261,54 @@ func (v *view) missing(list []listItem) (names []string) {
 
 // writeTurn writes what was taken. The caller holds no lock: it calls the host's counter
 // of tokens.
-func (s *Session) writeTurn(form *request.Form, list []listItem, said telling) (Turn, error) {
-	base, news := list[:said.base], list[said.from:]
+func (s *Session) writeTurn(form *request.Form, list []listItem, taken takenTurn) (Turn, error) {
+	base, news := list[:taken.base], list[taken.from:]
 	turn := Turn{
-		System: s.textOf(base, said.prefix, true, true), Waiting: said.waiting,
-		Disclosure: said.disclosure, Why: said.why.String(), Place: len(list), Before: said.from, form: form,
+		System: s.textOf(base, taken.prefix, true, true), Waiting: taken.waiting,
+		Disclosure: taken.disclosure, Why: taken.why.String(), Place: len(list), Before: taken.from, form: form,
 	}
 	var err error
-	if turn.Tools, err = s.export(base, form, said.loads); err != nil {
+	if turn.Tools, err = s.export(base, form, taken.loads); err != nil {
 		return Turn{}, err
 	}
 	turn.first = len(turn.Tools)
-	if !said.adds { // with ByActivation there are some
-		added, err := s.export(list[said.base:], form, said.loads)
+	if !taken.adds { // with ByActivation there are some
+		added, err := s.export(list[taken.base:], form, taken.loads)
 		if err != nil {
 			return Turn{}, err
 		}
 		turn.Tools = append(turn.Tools, added...)
-	} else if turn.Added, err = s.export(remaining(news), form, said.loads); err != nil {
+	} else if turn.Added, err = s.export(remaining(news), form, taken.loads); err != nil {
 		return Turn{}, err
 	}
 	if err := checkLength(form, turn.Tools); err != nil {
 		return Turn{}, err
 	}
-	if said.adds {
+	if taken.adds {
 		turn.Betas = form.Betas()
 		turn.Removed = takenBack(news, form)
 	}
-	turn.News = form.Text(s.newsOf(news), said.adds)
-	if said.at == appends {
-		turn.Append = form.Messages(request.News{Text: turn.News, Added: turn.Added, Removed: turn.Removed}, said.adds)
+	turn.News = form.Text(s.newsOf(news), taken.adds)
+	if taken.at == atEnd {
+		turn.Append = form.Messages(request.News{Text: turn.News, Added: turn.Added, Removed: turn.Removed}, taken.adds)
 		return turn, nil
 	}
-	from := said.base
-	for _, in := range append(slices.Clip(said.inserts), insert{int32(len(list)), int32(said.at)}) {
+	from := taken.base
+	for _, in := range append(slices.Clip(taken.inserts), insert{int32(len(list)), int32(taken.at)}) {
 		items := list[from:max(from, int(in.told))]
 		from += len(items)
-		added, err := s.export(remaining(items), form, said.loads)
+		added, err := s.export(remaining(items), form, taken.loads)
 		if err != nil {
 			return Turn{}, err
 		}
-		n := request.News{Text: form.Text(s.newsOf(items), said.adds)}
-		if said.adds {
+		n := request.News{Text: form.Text(s.newsOf(items), taken.adds)}
+		if taken.adds {
 			n.Added, n.Removed = added, takenBack(items, form)
 		}
-		messages, last := form.Messages(n, said.adds), len(turn.Inserts)-1
+		messages, last := form.Messages(n, taken.adds), len(turn.Inserts)-1
 		switch {
 		case messages == nil:
-		case last >= 0 && turn.Inserts[last].At == int(in.at) && form.Joins(said.adds):
+		case last >= 0 && turn.Inserts[last].At == int(in.at) && form.Joins(taken.adds):
 			to := &turn.Inserts[last]
 			to.News = strings.Trim(to.News+"\n\n"+n.Text, "\n")
 			to.Messages = request.Join(append(to.Messages, messages...))

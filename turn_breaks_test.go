@@ -89,7 +89,7 @@ func TestTurnTwoFailingTurns(t *testing.T) {
 
 // A late tool that is deferred by the partition, in a conversation without a search, is
 // neither in the list, nor can be found, nor waits.
-func TestTurnBareLateDeferredWaits(t *testing.T) {
+func TestTurnNoBridgeLateDeferredWaits(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 5}, Servers: []ServerConfig{inProcess("a", 3)}})
 	s := m.NewSession(nil)
 	first := turnOf(t, s, provider.OpenAIChat, "")
@@ -222,8 +222,8 @@ func TestTurnUserToolSearchAddsTwice(t *testing.T) {
 	assert.Empty(t, exportedNames(turnOf(t, s, provider.OpenAIResponses, "gpt-5.6").Added), "the answer has it")
 }
 
-// A bare conversation gets a late tool that a rule summarizes.
-func TestTurnBareIntentRevealsDeferred(t *testing.T) {
+// A conversation without the bridge gets a late tool that a rule summarizes.
+func TestTurnNoBridgeIntentRevealsDeferred(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Rules: []Rule{
 		{Name: "off", Intent: "a", Patterns: []string{"*_001"}, Action: RuleExclude},
 		{Name: "brief", Patterns: []string{"*_001"}, Action: RuleSummarize},

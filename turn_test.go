@@ -400,7 +400,7 @@ func TestTurnBelowThreshold(t *testing.T) {
 func TestTurnTellsWhatWaits(t *testing.T) {
 	t.Parallel()
 	var events []Event
-	var logged bytes.Buffer
+	var logged mcptest.Log
 	log := LogEvents(slog.New(slog.NewTextHandler(&logged, nil)), slog.LevelDebug)
 	m, _ := newTestManager(t, &Options{OnEvent: ofSessions(func(e Event) {
 		log(e)

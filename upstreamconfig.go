@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 
+	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
@@ -19,9 +20,14 @@ func (m *Manager) upstreamConfig(src *source) upstream.Config {
 		to.Account, to.Unauthorized = src.account, func(scopes []string) error {
 			err := &AuthorizationError{cfg.Name, u.Scheme + "://" + u.Host, scopes}
 			if hasToken(cfg) {
-				return refusedToken{err}
+				return tokenError{err, cause.ErrToken}
 			}
 			return err
+		}
+		if !hasToken(cfg) {
+			to.NamesNone = func() error {
+				return tokenError{&AuthorizationError{Server: cfg.Name, URL: u.Scheme + "://" + u.Host}, cause.ErrNoLogin}
+			}
 		}
 	}
 	return to

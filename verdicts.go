@@ -5,6 +5,44 @@ import (
 	"slices"
 )
 
+// A standing is what a session may do with a tool.
+type standing uint8
+
+const (
+	hidden     standing = iota // the session does not know of it
+	inline                     // the model gets its definition from the start
+	summarized                 // deferred, but listed by name and description
+	deferred                   // the model must search for it
+)
+
+// Searchable reports whether a search may find the tool.
+func (st standing) Searchable() bool { return st == summarized || st == deferred }
+
+func (st standing) String() string {
+	return [...]string{hidden: "hidden", inline: "inline", summarized: "summarized", deferred: "deferred"}[st]
+}
+
+// A placementReason is the reason for a standing.
+type placementReason uint8
+
+const (
+	whyDenied      placementReason = iota // hidden: an access list does not permit it
+	whyOverridden                         // hidden: the name is another tool's
+	whyExcluded                           // hidden: a rule excludes it
+	whyNotIncluded                        // hidden: rules include other tools only
+	whyPin                                // inline: it is pinned
+	whyServer                             // inline: its server wants it always loaded
+	whyUsed                               // inline: it is among the most used
+	whyFits                               // inline: there is room for it
+	whyNoSearch                           // inline: the session has no search
+	whyRule                               // summarized: a rule says so
+	whyCount                              // deferred: the number of inline tools is used up
+	whyTokens                             // deferred: the tokens of inline tools are used up
+	whyListFull                           // deferred: a session's list has no room
+	whyListFixed                          // deferred: it came after a session's list was fixed
+	whyUndecided                          // deferred, until it is decided who gets room
+)
+
 // A verdict is the standing of a tool and the reason for it.
 type verdict struct {
 	standing standing

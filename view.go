@@ -24,7 +24,7 @@ type view struct {
 	viaCallTool bool    // some tools are called by CallToolName
 	begun       bool    // there was a Turn
 	fixed       bool    // the model can get no more tools
-	bare        bool    // it has no tool that finds or calls others
+	noBridge    bool    // it has no tool that finds or calls others
 	loads       bool    // the model loads tools by searches that the host answers
 	removes     bool    // tools can be taken back
 	paged       bool    // there are cut results to read on in
@@ -36,7 +36,8 @@ type view struct {
 }
 
 // view returns the session as it is now. It refits the session when the catalog, the
-// policy or the intent has changed since it was last looked at.
+// policy or the intent has changed since it was last looked at, or nobody kept the partition
+// that it had then.
 func (s *Session) view() *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +139,8 @@ func (v *view) seenBy(may func(*BridgeTool, standing) bool) func(*BridgeTool, st
 func (s *Session) viewOf(now *partition) *view {
 	d, told := s.Disclosure(), s.transcriptCopy()
 	return &view{
-		partition: now, tenant: s.tenant, disclosure: d, begun: told.begun, fixed: told.fixed(d), bare: told.bare, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inlineTools, s.overflow),
-		active: s.active, activations: s.activations, covered: s.covered, restored: s.restored, viaCallTool: s.full || d == ByBridge && !told.bare, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
+		partition: now, tenant: s.tenant, disclosure: d, begun: told.begun, fixed: told.fixed(d), noBridge: told.noBridge, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inlineTools, s.overflow),
+		active: s.active, activations: s.activations, covered: s.covered, restored: s.restored, viaCallTool: s.full || d == ByBridge && !told.noBridge, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
 		skills: s.tenant.skillsOf(now), skillRights: s.skills,
 	}
 }

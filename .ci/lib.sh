@@ -70,11 +70,14 @@ finish() {
 
 step() { start "$@" && finish; }
 
-# broken LOG: what the tests that failed said, if any did, and the end.
+# broken LOG: what the tests that failed said, if any did, which had not ended, and the end.
 broken() {
 	awk 'NR == FNR { if ($1 == "---" && $2 == "FAIL:") bad[$3] = 1; next }
 		$1 == "===" { test = $3; next }
 		/^ *--- FAIL: / || test in bad && !/^ *---/' "$1" "$1" | head -n 200
+	awk '$1 == "===" && $2 == "RUN" { open[$3] = 1 }
+		$1 == "---" { delete open[$3] }
+		END { for (test in open) print "had not ended: " test }' "$1" | sort
 	echo "…"
 	grep -vE '^ *(--- (PASS|SKIP)|=== )|^NOTE: |^ok  |^PASS' "$1" | tail -n 60
 }
@@ -378,7 +381,7 @@ fuzz() {
 fuzz_one() {
 	local log=$tmp/fuzz.$$
 	cd "$1" || return 1
-	WEAVIATE_ADDR=127.0.0.1:1 # lest a server is built, which no target needs
+	export WEAVIATE_ADDR=127.0.0.1:1 # lest a server is built, which no target needs
 	# The fuzzer sometimes fails with no more than this when the time is up; an
 	# input that fails is always written and named.
 	timeout 120 "$2" -test.run '^$' -test.fuzz "^$3\$" -test.fuzztime "$4" -test.fuzzminimizetime 10x -test.parallel 1 \

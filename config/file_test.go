@@ -487,6 +487,30 @@ func TestWrongKinds(t *testing.T) {
 	}
 }
 
+// VS Code's variables may be numbers, and a null is none. Nothing else is taken for text.
+func TestNumbersOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ dialect, value, want, problem string }{
+		{"vscode", `"a"`, "a", ""},
+		{"vscode", `80`, "80", ""},
+		{"vscode", `1.50`, "1.50", ""},
+		{"vscode", `true`, "", `"env" has a JSON bool, want strings`},
+		{"vscode", `["80"]`, "", `"env" has a JSON array, want strings`},
+		{"vscode", `{"a": 1}`, "", `"env" has a JSON object, want strings`},
+		{"cursor", `80`, "", `"env" has a JSON number, want strings`},
+	} {
+		servers := map[string]string{"vscode": "servers", "cursor": "mcpServers"}[test.dialect]
+		file, err := Parse([]byte(`{"`+servers+`": {"s": {"command": "a", "env": {"PORT": `+test.value+`, "NONE": null}}}}`), "a.json", &Options{Dialect: test.dialect})
+		if test.problem != "" {
+			assert.ErrorContains(t, err, test.problem, "%+v", test)
+			continue
+		}
+		if assert.NoError(t, err, "%+v", test) && assert.Len(t, file.Servers, 1) {
+			assert.Equal(t, map[string]string{"PORT": test.want}, file.Servers[0].Env, "%+v", test)
+		}
+	}
+}
+
 func TestSyntaxErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

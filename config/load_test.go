@@ -101,6 +101,23 @@ func TestRecognition(t *testing.T) {
 	}
 }
 
+// Where other clients have something else in "tools" than switches, it is nothing to us.
+func TestToolsOfOtherClients(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ dialect, data string }{
+		{"", `{"mcpServers": {"s": {"command": "a"}}, "tools": true}`},
+		{"", `{"mcpServers": {"s": {"command": "a"}}, "tools": ["a"]}`},
+		{"", `{"mcpServers": {"s": {"command": "a"}}, "tools": {"a": "x", "b": 1}}`},
+		{"opencode", `{"mcp": {"s": {"type": "local", "command": ["a"]}}, "tools": null}`},
+		{"opencode", `{"mcp": {"s": {"type": "local", "command": ["a"]}}, "tools": {"a": null, "b": true}}`},
+	} {
+		file, err := Parse([]byte(test.data), "a.json", &Options{Dialect: test.dialect})
+		require.NoError(t, err, test.data)
+		require.Len(t, file.Servers, 1, test.data)
+		assert.Empty(t, file.Servers[0].Tools, test.data)
+	}
+}
+
 func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ path, dialect, data, want string }{
@@ -123,6 +140,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"", "", `{"mcpServers": {}, "tools": {"a": false, "a": true}}`, `"tools": "a" is there twice`},
 		{"", "", `{"mcpServers": {}, "tools": {"exclude": {"a": true}}}`, `"tools.exclude" is a JSON object, want a list of strings`},
 		{"", "opencode", `{"mcp": {}, "tools": {"a*": "false"}}`, `"tools": "a*" is a JSON string, want true or false`},
+		{"", "opencode", `{"mcp": {}, "tools": true}`, `"tools": is not a JSON object`},
 		{"/x/.claude.json", "", `{"projects": []}`, `"projects": `},
 	}
 	for _, test := range tests {
@@ -328,7 +346,7 @@ func TestReferences(t *testing.T) {
 	}
 	write("token", " ${A} \n")
 	write("large", strings.Repeat("x", 1<<20+1))
-	o := source{path: filepath.Join(folder, "x.json"), Options: Options{Workspace: "/home/me/space"}, env: environment("A=1", "EMPTY=", "B=$A")}
+	o := source{path: filepath.Join(folder, "x.json"), Options: Options{Workspace: "/home/me/space"}, env: environment("A=1", "EMPTY=", "B=$A", "_09azAZ=2", "az=3", "zA=4", "Za=5")}
 	tests := []struct {
 		dialect, text, want, err string
 	}{
@@ -344,6 +362,8 @@ func TestReferences(t *testing.T) {
 		{"mcphybrid", "$A {env:A} $(A) {A}", "$A {env:A} $(A) {A}", ""},
 		{"gemini", "$A/${A}/$A_/$ $5", "", "environment variables not set: A_"},
 		{"gemini", "$A/$ $5$", "1/$ $5$", ""},
+		{"gemini", "$A:$A@$A[$A`$A{", "1:1@1[1`1{", ""},
+		{"gemini", "$_09azAZ/$az/$zA/$Za", "2/3/4/5", ""},
 		{"crush", "x$(date)", "", `"$(…)" runs a command`},
 		{"crush", "$A${X:-y}", "1y", ""},
 		{"opencode", "{env:A}{file:token}{env:A", "1${A}{env:A", ""},
@@ -449,10 +469,10 @@ func TestInputs(t *testing.T) {
 
 func TestEnvFile(t *testing.T) {
 	t.Parallel()
-	variables, err := parseEnv("\ufeffA=1\r\n\r\n # c\nexport B = two words # c\nC='${A} #'\nD=\"a\\nb\\\"\\\\n\" # c\nE=\"x\ny\"\nF=\nG=a#b\nH=x=y\nA=2\nI=`q`\nJ='it\\'")
+	variables, err := parseEnv("\ufeffA=1\r\n\r\n # c\nexport B = two words # c\nC='${A} #'\nD=\"a\\nb\\\"\\\\n\" # c\nE=\"x\ny\"\nF=\nG=a#b\nH=x=y\nA=2\nI=`q`\nJ='it\\'\nK= v\t \nL=v  # c")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{
-		"A": "2", "B": "two words", "C": "${A} #", "D": "a\nb\"\\n", "E": "x\ny", "F": "", "G": "a#b", "H": "x=y", "I": "q", "J": "it\\",
+		"A": "2", "B": "two words", "C": "${A} #", "D": "a\nb\"\\n", "E": "x\ny", "F": "", "G": "a#b", "H": "x=y", "I": "q", "J": "it\\", "K": "v", "L": "v",
 	}, variables)
 	for data, want := range map[string]string{
 		"A=1\nB":          "line 2: want NAME=value",

@@ -2,9 +2,11 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -176,6 +178,16 @@ func TestPackagesFromElsewhereAreRefused(t *testing.T) {
 	} {
 		file, err := Parse([]byte(`{"$schema": "s", "name": "x", "packages": [`+p+`]}`), "server.json", nil)
 		assert.Error(t, err, "%+v", file.Servers)
+	}
+	long := "/" + strings.Repeat("x", 300) // is not shown whole
+	for _, p := range []string{
+		pack("npm", long, ""), pack("npm", "p", option("--registry="+long)), pack("npm", "p", variable("npm_config_"+long)), pack("npm", "p", `, "registryBaseUrl": "https://evil.example`+long+`"`),
+	} {
+		_, err := Parse([]byte(`{"$schema": "s", "name": "x", "packages": [`+p+`]}`), "server.json", nil)
+		require.Error(t, err)
+		shown := regexp.MustCompile(`"([^"]*x…)"`).FindStringSubmatch(err.Error())
+		require.Len(t, shown, 2, "%v", err)
+		assert.Equal(t, 200, utf8.RuneCountInString(shown[1]), "%v", err)
 	}
 	for _, p := range []string{
 		pack("npm", "@a/b.c-d_e", `, "version": "1.0.0-rc.1+x"`), pack("npm", "p@1.0", option("--prefer-offline")), pack("pypi", "a.b[c,d]", `, "version": "1!2.0"`), pack("pypi", "p==1.0", option("--from=q==2.0")),

@@ -25,7 +25,12 @@ func toJSON(data []byte, s *source) ([]byte, error) {
 	case s.isTOML():
 		return tomlToJSON(data)
 	}
-	return plainJSON(data), nil
+	plain := plainJSON(data)
+	if at := loneComma(data, plain); at >= 0 {
+		before := data[:at]
+		return nil, fmt.Errorf("line %d, column %d: a comma without a value before it", 1+bytes.Count(before, []byte("\n")), at-bytes.LastIndexByte(before, '\n'))
+	}
+	return plain, nil
 }
 
 func (s *source) isTOML() bool {
@@ -42,6 +47,42 @@ func plainJSON(data []byte) []byte {
 		}
 	}
 	return jsonc.ToJSONInPlace(data)
+}
+
+// loneComma returns where data has a comma right behind a bracket, or -1: such as {,}, which
+// plainJSON makes an empty object. plain is data as that returns it.
+func loneComma(data, plain []byte) int {
+	opened := false // nothing but spaces and comments since a bracket
+	for i, quoted := 0, false; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted, opened = !quoted, false
+		case quoted:
+		case c == '/' && plain[i] == ' ': // a comment: it begins here, or we are in it
+			end := commentEnd(data[i:])
+			i += end - 1
+		case c == ',' && opened:
+			return i
+		case c > ' ':
+			opened = c == '{' || c == '['
+		}
+	}
+	return -1
+}
+
+// commentEnd returns the length of the comment with which data begins.
+func commentEnd(data []byte) int {
+	end, behind := []byte("\n"), 0
+	if bytes.HasPrefix(data, []byte("/*")) {
+		end, behind = []byte("*/"), 2
+	}
+	at := bytes.Index(data[behind:], end)
+	if at < 0 {
+		return len(data)
+	}
+	return behind + at + len(end)
 }
 
 // tomlToJSON converts a TOML document to a JSON object. The keys of each table are in

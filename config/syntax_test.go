@@ -44,3 +44,25 @@ func FuzzTOML(f *testing.F) {
 		}
 	})
 }
+
+// A file such as {"mcpServers": {,}} is a slip, and not a file without servers: a program that
+// reads it again would remove them all.
+func TestLoneComma(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`{"mcpServers": {,}}`:                                              "line 1, column 17: a comma without a value before it",
+		"{\n\t\"mcpServers\": { // a, b\n\t,}}":                            "line 3, column 2: a comma without a value before it",
+		`{"mcpServers": { /* a, { */ , }}`:                                 "line 1, column 29: a comma without a value before it",
+		`{"mcpServers": {"a": {"args": [ , ]}}}`:                           "line 1, column 33: a comma without a value before it",
+		`{"mcpServers": {"a": {"command": "x",},},}`:                       "",
+		`{"a": "{,}", "b": ["\",{", "[,",], /*{,*/ "c": {}, // {,` + "\n}": "",
+		`{}`: "",
+	} {
+		_, err := toJSON([]byte(data), &source{})
+		if want == "" {
+			assert.NoError(t, err, data)
+			continue
+		}
+		assert.EqualError(t, err, want, data)
+	}
+}

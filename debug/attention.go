@@ -32,7 +32,8 @@ type matter struct {
 
 // These are the ranks of matters: the first are on top.
 const (
-	rankDown = iota
+	rankFile = iota
+	rankDown
 	rankUnauthorized
 	rankDegraded
 	rankHeld
@@ -43,9 +44,24 @@ const (
 // matters returns what needs attention, the worst first. Those of equal rank are in
 // registration order. With a Guide they are for an operator.
 func matters(snap snapshot.Manager, g *Guide, servers []snapshot.Server) (list []matter) {
+	if g != nil && g.Unused != nil {
+		if why := g.Unused(); why != "" {
+			file, then := g.file()
+			do := "Correct it." + then
+			if strings.Contains(why, cause.UnsetVariables) {
+				do = g.advice(snapshot.Server{Cause: snapshot.Cause{Kind: cause.Unset}})
+			}
+			list = append(list, matter{What: "A change of " + file + " is not used", Class: "bad", Why: why, Do: do, rank: rankFile})
+		}
+	}
 	for _, s := range servers {
 		if m, ok := serverMatter(s, g); ok {
 			list = append(list, m)
+		}
+	}
+	for _, s := range snap.Stores() {
+		if !s.Away.IsZero() {
+			list = append(list, matter{What: fmt.Sprintf("The store %s can't be reached", s.Name), Class: "bad", Why: s.Err.String(), Since: s.Away, rank: rankDown})
 		}
 	}
 	for _, c := range snap.Changes() {
@@ -77,7 +93,7 @@ func serverMatter(s snapshot.Server, g *Guide) (m matter, ok bool) {
 		m.rank, is = rankDown, "is down, and is being tried again"
 	case mcphybrid.StateUnauthorized:
 		if m.rank = rankUnauthorized; s.Cause.Kind == cause.Token {
-			is = "refuses its token"
+			is = "wants a valid token"
 		} else {
 			button.Do, button.Label, call, is = "login", "Log in", "Login", "is waiting for a login"
 		}

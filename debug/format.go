@@ -18,13 +18,17 @@ func count(n int) string {
 	return text
 }
 
-// ago says how long before now t was.
+// ago says how long before now t was, in seconds or more.
 func ago(now, t time.Time) string {
 	d := now.Sub(t)
-	if d < 0 {
-		return "in " + short(-d)
+	text := "0\u00a0s"
+	if d.Abs() >= time.Second {
+		text = short(d.Abs())
 	}
-	return short(d) + " ago"
+	if d < 0 {
+		return "in " + text
+	}
+	return text + " ago"
 }
 
 // short formats d in one unit.
@@ -46,16 +50,29 @@ func short(d time.Duration) string {
 }
 
 // name returns a text with names that may be broken behind separators, and within their words
-// only if one of them is longer than a line.
+// only if one of them is longer than a line. No line ends with the slash that a path begins with.
 func name(text string) template.HTML {
 	var b strings.Builder
-	before := ' '
-	for _, r := range text {
-		if strings.ContainsRune("_-/.:", before) && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+	runes := []rune(text)
+	at := func(i int) rune {
+		if i < 0 || i >= len(runes) {
+			return ' '
+		}
+		return runes[i]
+	}
+	isOfWord := func(i int) bool { return unicode.IsLetter(at(i)) || unicode.IsDigit(at(i)) }
+	isRoot := func(i int) bool { return at(i) == '/' && strings.ContainsRune(` "'(=`, at(i-1)) && isOfWord(i+1) }
+	for i, r := range runes {
+		if isOfWord(i) && strings.ContainsRune("_-/.:", at(i-1)) && !isRoot(i-1) {
 			b.WriteString("<wbr>")
 		}
+		if isRoot(i) {
+			b.WriteString(`<span class="root">`)
+		}
 		b.WriteString(template.HTMLEscapeString(string(r)))
-		before = r
+		if isRoot(i - 1) {
+			b.WriteString("</span>")
+		}
 	}
 	return template.HTML(b.String())
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -26,6 +25,10 @@ type Guide struct {
 	// changes.
 	File    string
 	Watched bool
+
+	// Unused returns why the file, as it is now, is not used, or "". It may be nil, and
+	// called by several goroutines at once.
+	Unused func() string
 
 	// Login is a command that logs in to servers, and Approve one that shows and accepts
 	// what is held back; or "".
@@ -106,15 +109,17 @@ func (g Guide) file() (file, then string) {
 	case g.File == "":
 		return "the configuration", ""
 	case g.Watched:
-		return g.File, " It is read again at once."
+		return g.File, " The file is read again at once."
 	}
 	return g.File, " Then restart " + g.program() + ": it reads the file at its start."
 }
 
 func (g Guide) program() string { return cmp.Or(g.Program, "this program") }
 
-// tokenForm is how a token of the environment is sent.
-const tokenForm = `{"Authorization": "Bearer ${TOKEN}"}`
+// tokenForm says how the file has a token.
+func (g Guide) tokenForm() string {
+	return fmt.Sprintf(`as in {"Authorization": "Bearer TOKEN"}, where ${NAME} stands for a variable that %s was started with`, g.program())
+}
 
 // advice says what a person can do about a server that is not ready.
 func (g Guide) advice(s snapshot.Server) string {
@@ -138,19 +143,21 @@ func (g Guide) advice(s snapshot.Server) string {
 	case cause.Registry:
 		return "See whether this machine reaches the registry." + again
 	case cause.Token:
-		return "Put a valid token into " + key("headers") + ", in the form " + tokenForm + "." + then
+		return "Put a valid token into " + key("headers") + ", " + g.tokenForm() + "." + then
 	case cause.Status, cause.Address:
 		return "See whether the server runs, and correct " + key("url") + ": it has a path, such as /mcp." + then
 	case cause.Foreign:
 		return fmt.Sprintf("Correct %q or %s: it leads to something else.%s", "url", key("command"), then)
 	case cause.Timeout:
 		return "It may be downloading what it needs." + again + " If it is always slow, raise " + key("startup_timeout_sec") + "." + then
+	case cause.Output:
+		return "See whether " + key("command") + ` is an MCP server that speaks over standard input and output: some want an argument for that, such as --stdio. Its logs belong on standard error.` + then
 	case cause.Exit:
-		return fmt.Sprintf("Do what it says. Set its variables by %q, its arguments by %s: of the variables of %s, it has only PATH, HOME and the like.%s", "env", key("args"), g.program(), then)
+		return fmt.Sprintf("Do what it says. Variables go into %s, as in %s, arguments into %q: of the variables of %s, it has only PATH, HOME and the like.%s", key("env"), `{"NAME": "value"}`, "args", g.program(), then)
 	case cause.Killed:
 		return "Something else on this machine ended it, perhaps for want of memory." + again
 	case cause.Login:
-		advice := "Log in. If the server offers no login, put a token into " + key("headers") + ", in the form " + tokenForm + "." + then
+		advice := "Log in. If the server offers no login, put a token into " + key("headers") + ", " + g.tokenForm() + "." + then
 		if g.Login != "" {
 			advice += " On the machine of " + g.program() + ", this logs in, too: " + g.Login
 		}
@@ -162,6 +169,12 @@ func (g Guide) advice(s snapshot.Server) string {
 // empty says what a person can do if there are no servers.
 func (g Guide) empty() string {
 	file, then := g.file()
-	return fmt.Sprintf("Add one to %s: {%q: {%q: {%q: %q, %q: [%s]}}}.%s", file, "mcpServers", "memory", "command", "npx", "args",
-		strings.Join([]string{`"-y"`, `"@modelcontextprotocol/server-memory"`}, ", "), then)
+	return fmt.Sprintf("Add one to %s, as here.%s", file, then)
 }
+
+// firstServer is a file with a server.
+const firstServer = `{
+  "mcpServers": {
+    "memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}
+  }
+}`

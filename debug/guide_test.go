@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
@@ -26,10 +27,12 @@ func TestAdvice(t *testing.T) {
 	t.Parallel()
 	g := Guide{Program: "the gateway", File: "/etc/mcp.json", Watched: true, Login: "mcphybrid login"}
 	for kind, want := range map[string]string{
-		cause.Program: `Install the program and restart the server. Or correct "command" of "crm" in /etc/mcp.json: its whole path works in any case. It is read again at once.`,
+		cause.Program: `Install the program and restart the server. Or correct "command" of "crm" in /etc/mcp.json: its whole path works in any case. The file is read again at once.`,
 		cause.Folder:  `"cwd" of "crm" in /etc/mcp.json`, cause.Package: `"args" of "crm" in /etc/mcp.json`, cause.Token: `"headers" of "crm" in /etc/mcp.json`,
 		cause.Registry: "this machine reaches the registry", cause.Status: `"url" of "crm" in /etc/mcp.json`, cause.Address: `"url" of "crm" in /etc/mcp.json`, cause.Foreign: `"url" or "command" of "crm"`,
-		cause.Timeout: `"startup_timeout_sec" of "crm" in /etc/mcp.json`, cause.Exit: `Set its variables by "env"`, cause.Killed: "perhaps for want of memory", cause.Login: `{"Authorization": "Bearer ${TOKEN}"}. It is read again at once. On the machine of the gateway, this logs in, too: mcphybrid login`, "": "its author may know more",
+		cause.Unset:   "Set them where the gateway is started, and start it again. Or write the value into /etc/mcp.json. The file is read again at once.",
+		cause.Line:    "Correct it in /etc/mcp.json. The file is read again at once.",
+		cause.Timeout: `"startup_timeout_sec" of "crm" in /etc/mcp.json`, cause.Exit: `Variables go into "env" of "crm" in /etc/mcp.json, as in {"NAME": "value"}, arguments into "args"`, cause.Output: `"command" of "crm" in /etc/mcp.json is an MCP server that speaks over standard input and output`, cause.Killed: "perhaps for want of memory", cause.Login: `as in {"Authorization": "Bearer TOKEN"}, where ${NAME} stands for a variable that the gateway was started with. The file is read again at once. On the machine of the gateway, this logs in, too: mcphybrid login`, "": "its author may know more",
 	} {
 		assert.Contains(t, g.advice(snapshot.Server{Name: "crm", Cause: snapshot.Cause{Kind: kind}}), want, kind)
 	}
@@ -41,8 +44,12 @@ func TestAdvice(t *testing.T) {
 	g.Watched = false
 	assert.Equal(t, `Correct the name or version in "args" of "crm" in /etc/mcp.json. Then restart the gateway: it reads the file at its start.`, g.advice(crm))
 	assert.Equal(t, `Correct the name or version in "args" of "crm" in the configuration.`, Guide{}.advice(crm))
-	assert.Equal(t, `Log in. If the server offers no login, put a token into "headers" of "crm" in the configuration, in the form {"Authorization": "Bearer ${TOKEN}"}.`, Guide{}.advice(snapshot.Server{Name: "crm", Cause: snapshot.Cause{Kind: cause.Login}}))
-	assert.Contains(t, g.empty(), `{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}`)
+	assert.Equal(t, `Log in. If the server offers no login, put a token into "headers" of "crm" in the configuration, as in {"Authorization": "Bearer TOKEN"}, where ${NAME} stands for a variable that this program was started with.`, Guide{}.advice(snapshot.Server{Name: "crm", Cause: snapshot.Cause{Kind: cause.Login}}))
+	assert.Equal(t, "Add one to /etc/mcp.json, as here. Then restart the gateway: it reads the file at its start.", g.empty())
+	cfg, err := config.Parse([]byte(firstServer), "mcp.json", nil)
+	require.NoError(t, err)
+	require.Len(t, cfg.Servers, 1)
+	assert.Equal(t, "memory", cfg.Servers[0].Name)
 }
 
 // A patient is a Manager whose servers take as long as a test wants.
@@ -134,6 +141,22 @@ func TestButtonsThatTakeLong(t *testing.T) {
 	})
 }
 
+// A login that nobody makes ends after five minutes, and the page says so.
+func TestNobodyLogsIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &patient{Manager: mcphybrid.NewManager(nil), wait: make(chan error), logins: new(Logins)}
+		defer p.Close()
+		h := Guide{Logins: p.logins}.Operator(p)
+		press(h, "do=login&of=crm")
+		time.Sleep(5*time.Minute - deedPatience - time.Second)
+		assert.Contains(t, shown(h), `Login to server crm <b class="warn">is under way</b>: <a href="https://login.example`)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Contains(t, shown(h), `Login to server crm <span class="bad">failed: nobody logged in within 5 minutes: press the button again</span>`)
+		assert.NotContains(t, shown(h), "login.example", "that page leads nowhere now")
+	})
+}
+
 // A login that begins anew shows its page, and too many logins are refused.
 func TestLogins(t *testing.T) {
 	t.Parallel()
@@ -164,7 +187,7 @@ func TestLogins(t *testing.T) {
 func TestNamesBreak(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"": "", "git": "git", "mcp_git__log": "mcp_<wbr>git__<wbr>log", "a/b-c.": "a/<wbr>b-<wbr>c.", "it ended: @x/y": "it ended: @x/<wbr>y", "<b>_é&": "&lt;b&gt;_<wbr>é&amp;",
+		"": "", "git": "git", "mcp_git__log": "mcp_<wbr>git__<wbr>log", "a/b-c.": "a/<wbr>b-<wbr>c.", "it ended: @x/y": "it ended: @x/<wbr>y", "in /etc/mcp.json": `in <span class="root">/e</span>tc/<wbr>mcp.<wbr>json`, "//x": "//<wbr>x", "a / b": "a / b", "<b>_é&": "&lt;b&gt;_<wbr>é&amp;",
 	} {
 		assert.Equal(t, want, string(name(in)))
 	}

@@ -57,7 +57,7 @@ func readPage(body string) (string, error) {
 	d := xml.NewDecoder(strings.NewReader(body))
 	d.Strict, d.AutoClose, d.Entity = false, append(xml.HTMLAutoClose, "input", "wbr"), xml.HTMLEntity
 	var text strings.Builder
-	style, script := false, false
+	style, script, root := false, false, false
 	for {
 		token, err := d.Token()
 		if err == io.EOF {
@@ -69,6 +69,7 @@ func readPage(body string) (string, error) {
 		switch token := token.(type) {
 		case xml.StartElement:
 			style, script = token.Name.Local == "style", token.Name.Local == "script"
+			root = slices.ContainsFunc(token.Attr, func(a xml.Attr) bool { return a.Value == "root" })
 			if token.Name.Local == "p" {
 				text.WriteByte(' ')
 			}
@@ -89,7 +90,7 @@ func readPage(body string) (string, error) {
 				}
 			}
 		case xml.EndElement:
-			if token.Name.Local != "wbr" { // a name may be broken there
+			if token.Name.Local != "wbr" && !root { // a name may be broken there, or not
 				text.WriteByte(' ')
 			}
 		case xml.CharData:

@@ -152,5 +152,5 @@ func changedTools(mgr *mcphybrid.Manager) (list []*mcphybrid.ChangedError) {
 // processes.
 func soon(t *testing.T, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, time.Minute, time.Millisecond)
+	mcptest.Soon(t, condition)
 }

@@ -40,10 +40,10 @@ func TestPageForOperatorAndDeveloper(t *testing.T) {
 	}
 	text, matters, body := of(debug.Guide{File: "/etc/mcp.json", Watched: true}.Operator(mgr))
 	for _, want := range []string{
-		`Server postgres is down since .*program not found: no-such-program Install the program and restart the server. Or correct "command" of "postgres" in /etc/mcp.json: .* It is read again at once.`,
+		`Server postgres is down since .*program not found: no-such-program Install the program and restart the server. Or correct "command" of "postgres" in /etc/mcp.json: .* The file is read again at once.`,
 		`Server calendar is down since .*npm: package not found \(404\): @x/calender Correct the name or version in "args" of "calendar" in /etc/mcp.json.`,
-		`Server crm refuses its token since .*the token in its header was refused Put a valid token into "headers" of "crm" in /etc/mcp.json.`,
-		`Server tickets is down since .*it ended: Error: JIRA_TOKEN is not set. Do what it says. Set its variables by "env"`,
+		`Server crm wants a valid token since .*the token in its header was refused Put a valid token into "headers" of "crm" in /etc/mcp.json.`,
+		`Server tickets is down since .*it ended: Error: JIRA_TOKEN is not set. Do what it says. Variables go into "env" of "tickets"`,
 	} {
 		assert.Regexp(t, want, text)
 	}
@@ -51,6 +51,11 @@ func TestPageForOperatorAndDeveloper(t *testing.T) {
 	assert.Equal(t, 4, strings.Count(matters, ">Restart<"))
 	assert.Equal(t, 1, strings.Count(body, "npm error code E404"), "the noise is there once")
 	assert.Regexp(t, `(?s)<details[^>]*><summary>All it said</summary><p class="why">exit status \d; its last words: &#34;npm error code E404`, matters)
+
+	why := pageText(t, debug.Operator(mgr), "view=why&name=mcp_crm__find")
+	assert.Contains(t, why, "The catalog has no such tool. Server crm wants a valid token and has not listed its tools: the token in its header was refused")
+	assert.NotContains(t, why, "postgres", "it has nothing to do with that")
+	assert.Contains(t, pageText(t, debug.Operator(mgr), "view=why&name=nothing"), "Server postgres is down and has not listed its tools", "it may be of any")
 
 	text, matters, _ = of(debug.Handler(mgr))
 	assert.NotContains(t, text, "mcp.json")
@@ -61,7 +66,7 @@ func TestPageForOperatorAndDeveloper(t *testing.T) {
 	assert.Less(t, strings.Index(matters, "npm: package not found"), strings.Index(matters, "npm error"), "the cause is first")
 
 	nobody := debug.Guide{File: "/etc/mcp.json"}.Operator(start(t, nil))
-	assert.Contains(t, pageText(t, nobody, ""), `No servers. Add one to /etc/mcp.json: {"mcpServers": {"memory": `)
+	assert.Contains(t, pageText(t, nobody, ""), `No servers. Add one to /etc/mcp.json, as here. Then restart this program: it reads the file at its start. { "mcpServers": { "memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]} } }`)
 	assert.NotContains(t, pageText(t, nobody, ""), "Tokens of tools", "no chart of nothing")
 }
 
@@ -72,7 +77,7 @@ func TestPageAfterALoginThatFailed(t *testing.T) {
 	defer mgr.Close()
 	require.Error(t, mgr.Start(t.Context()))
 	h := debug.Guide{File: "/etc/mcp.json", Logins: logins}.Operator(mgr)
-	assert.Contains(t, pageText(t, h, ""), "Server crm is waiting for a login")
+	assert.Contains(t, pageText(t, h, ""), "Server crm wants a valid token", "it names no place to log in")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/?do=login&of=crm", nil))
 	require.Equal(t, http.StatusSeeOther, w.Code)

@@ -22,9 +22,13 @@ type overviewPage struct {
 	Sessions int
 	Held     int  // tools in quarantine
 	Reads    bool // a server has resources, templates or prompts
+	Stores   []storeRow
 	Plot     *plot
 	Empty    string // what to do if there are no servers, or ""
 }
+
+// FirstServer returns an example of a file.
+func (*overviewPage) FirstServer() string { return firstServer }
 
 // More returns how many matters are not on the overview.
 func (o *overviewPage) More() int { return o.Amount - len(o.Matters) }
@@ -42,6 +46,19 @@ type serverRow struct {
 	snapshot.Server
 	Link string        // name for a link, "" if it can't be in one
 	Mean time.Duration // mean duration of its calls
+}
+
+// A storeRow is one store.
+type storeRow struct {
+	snapshot.Store
+	Mean time.Duration
+}
+
+func storeRows(stores []snapshot.Store) (rows []storeRow) {
+	for _, s := range stores {
+		rows = append(rows, storeRow{s, s.Latency / time.Duration(s.Calls)})
+	}
+	return rows
 }
 
 // Bare reports whether all figures of the server are 0.
@@ -102,7 +119,7 @@ func newOverview(snap snapshot.Manager, g *Guide, page int) (*overviewPage, page
 		o.Empty = g.empty()
 	}
 	system, pages := rowsOf(system, page)
-	o.Servers = serverRows(system)
+	o.Servers, o.Stores = serverRows(system), storeRows(snap.Stores())
 	return o, pages
 }
 

@@ -32,6 +32,7 @@ type page struct {
 	Calls    *callsPage
 	Why      *whyPage
 	Users    []serverRow // servers of users
+	HasUsers bool        // any at all
 	Tools    *toolsPage
 	Tool     *toolPage
 	Search   *searchPage
@@ -43,9 +44,14 @@ type page struct {
 // Program returns how people call the program.
 func (p *page) Program() string { return p.Guide.program() }
 
-// Views returns the views that every page has a link to.
-func (*page) Views() []string {
-	return []string{"overview", "attention", "calls", "tools", "search", "why", "sessions", "users"}
+// Views returns the views that a page has a link to. That of users' servers is one of them only if
+// there are any.
+func (p *page) Views() []string {
+	views := []string{"overview", "attention", "calls", "tools", "search", "why", "sessions"}
+	if p.HasUsers {
+		views = append(views, "users")
+	}
+	return views
 }
 
 // Now returns when the page was made, as it says.
@@ -90,6 +96,8 @@ func (h handler) page(ctx context.Context, r request) (*page, error) {
 		return nil, err
 	}
 	p := &page{Request: r, At: time.Now(), Closed: snap.Closed(), Buttons: h.operator != nil, Done: h.operator.outcomes(snap)}
+	_, users := split(snap.Servers())
+	p.HasUsers = len(users) > 0
 	var g *Guide
 	if h.operator != nil {
 		g = &h.operator.guide
@@ -116,7 +124,6 @@ func (h handler) page(ctx context.Context, r request) (*page, error) {
 	case "why":
 		p.Why = newWhy(ctx, snap, r)
 	case "users":
-		_, users := split(snap.Servers())
 		users, p.Pages = rowsOf(users, r.Page)
 		p.Users = serverRows(users)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -48,6 +49,7 @@ func TestPageAttention(t *testing.T) {
 	assert.Regexp(t, `Needs attention Server one is down since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC , \S+\s\S+ ago program not found: no-such-program .*mgr.Restart\(ctx, "one"\) All it said exec: .* Server two is down since .*mistyped.* need attention 3 servers ready 1 of 3`, text)
 	assert.NotContains(t, text, "Nothing.")
 	assert.NotContains(t, ask(debug.Handler(mgr), "").Body.String(), "<button", "these pages only show")
+	assert.NotContains(t, ask(debug.Handler(mgr), "").Body.String(), ">users</a>", "there are none")
 	u, err := mgr.NewUser("ann", &mcphybrid.UserOptions{Servers: []mcphybrid.ServerConfig{{Name: "hers", Command: "no-such-program"}}})
 	require.NoError(t, err)
 	require.Error(t, u.Start(t.Context()))
@@ -55,6 +57,7 @@ func TestPageAttention(t *testing.T) {
 	assert.Contains(t, text, `Server hers of user ann is down since `)
 	assert.Contains(t, text, `user.Restart(ctx, "hers")`)
 	assert.Equal(t, 2, strings.Count(ask(debug.Operator(mgr), "view=attention").Body.String(), "<button"), "a user's servers are mended on the user's pages")
+	assert.Contains(t, ask(debug.Handler(mgr), "").Body.String(), ">users</a>")
 	assert.Contains(t, pageText(t, debug.Handler(mgr), "view=users"), "ann hers down ")
 	hers := pageText(t, debug.Operator(u), "")
 	assert.Contains(t, hers, "Server hers is down")
@@ -236,7 +239,7 @@ func TestPageWhyNot(t *testing.T) {
 		{"zebra", "", "", "deferred It is deferred, since 1 tools before it are inline: the model has it once a search finds it."},
 		{"mcp_crm__update_record_39", "", "", `The catalog has no such tool. ServerConfig.Tools of server "crm" does not permit it: it denies "*_39".`},
 		{"mcp_crm__update_record_38", "", "", `Options.Access does not permit it: it denies "*_38".`},
-		{"mcp_gone__query", "", "", `Its server "gone" is down and has not listed its tools yet. Server gone is down and has not listed its tools: program not found: no-such-program`},
+		{"mcp_gone__query", "", "", `The catalog has no such tool. Server gone is down and has not listed its tools: program not found: no-such-program`},
 		{"mcp_crm__update_rekord", "", "", `Unknown tool: "mcp_crm__update_rekord"`},
 		{"update_record", "", "", "38 tools have that in their names. Which one do you mean?"},
 	} {
@@ -292,8 +295,8 @@ func TestPageButtons(t *testing.T) {
 	w := post(h, restart+"&session=0", own)
 	assert.Equal(t, http.StatusSeeOther, w.Code)
 	assert.Equal(t, "?view=attention", w.Header().Get("Location"), "a reload does not do it again")
+	soon(t, func() bool { return strings.Contains(pageText(t, h, ""), "Restart of server mortal is done") }) // the answer does not wait for a slow child
 	assert.Equal(t, mcphybrid.StateReady, mgr.Servers()[0].State)
-	assert.Contains(t, pageText(t, h, ""), "Restart of server mortal is done")
 
 	git.InProcess.(*mcpserver.MCPServer).AddTools(echoTool("push", "Sends all files"))
 	soon(t, func() bool { return len(changedTools(mgr)) == 1 })
@@ -565,6 +568,7 @@ func TestPageUsage(t *testing.T) {
 	mgr := start(t, &mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: 2}, Servers: []mcphybrid.ServerConfig{inProcess("a", 30)}})
 	h := debug.Handler(mgr)
 	assert.Contains(t, pageText(t, h, "view=session"), "Tokens that the provider counted None: the host does not call Session.CountUsage.")
+	assert.NotContains(t, pageText(t, debug.Operator(mgr), "view=session"), "provider counted", "an operator can't have it called")
 	s := mgr.NewSession(&mcphybrid.SessionOptions{Label: "ticket 7"})
 	count := func(response string) {
 		u, err := provider.ParseUsage(provider.Anthropic, []byte(response))
@@ -587,6 +591,43 @@ func TestPageUsage(t *testing.T) {
 	assert.Regexp(t, `cache lost session 1 ticket 7 .* ago – `+digits(7_600)+` tokens: the provider says`, calls)
 	assert.NotContains(t, pageText(t, h, "view=calls&failed=1"), "cache lost", "nothing failed")
 	runtime.KeepAlive(s)
+}
+
+// An engine fails as it is told.
+type engine struct {
+	store.Sessions
+	err error
+}
+
+func (e *engine) Get(context.Context, string) ([]byte, uint64, error) { return nil, 0, e.err }
+
+// The overview shows the figures of stores. One that is away is a matter on top; its outages and conflicts are among the calls.
+func TestPageStores(t *testing.T) {
+	mgr := start(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{inProcess("a", 2)}})
+	h := debug.Handler(mgr)
+	assert.NotContains(t, pageText(t, h, ""), "Stores")
+	e := new(engine)
+	sessions := mgr.ObserveSessions(e)
+	get := func(err error) {
+		e.err = err
+		_, _, _ = sessions.Get(t.Context(), "alice/17")
+	}
+	away := fmt.Errorf("dial <db>: %w", store.ErrUnavailable)
+	for _, err := range []error{nil, store.ErrConflict, away, away} {
+		get(err)
+	}
+	text := pageText(t, h, "")
+	assert.Regexp(t, `The store Sessions can't be reached since .* dial <db>: the store can't be reached`, text)
+	assert.Regexp(t, `Stores store state calls .* Sessions away \S+\s\S+ ago 4 \S+\s\S+ \S+\s\S+ 1 2 0 dial <db>`, text)
+	get(nil)
+	text = pageText(t, h, "")
+	assert.Regexp(t, `Sessions there 5 \S+\s\S+ \S+\s\S+ 1 2 0`, text)
+	assert.NotContains(t, text, "can't be reached")
+	calls := pageText(t, h, "view=calls")
+	for _, want := range []string{`store “Sessions” .* dial <db>: the store can't be reached`, `store “Sessions” .* another process has put`} {
+		assert.Regexp(t, want, calls)
+	}
+	assert.NotContains(t, calls, "alice/17")
 }
 
 // SPEC H6: the page shows what a server says of itself, without secrets and invisible

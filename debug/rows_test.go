@@ -56,6 +56,49 @@ func TestServersThatNeedAttention(t *testing.T) {
 	}
 }
 
+// What a changed definition needs: what was there, whether it may be used, and who can accept it.
+func TestChangesThatNeedAttention(t *testing.T) {
+	t.Parallel()
+	mgr := mcphybrid.NewManager(nil)
+	defer mgr.Close()
+	snap, _ := mgr.Snapshot(0)
+	at := time.Unix(1, 0)
+	for _, test := range []struct {
+		change snapshot.Change
+		guide  *Guide
+		want   matter
+	}{
+		{snapshot.Change{Server: "s", Tool: "t", Kind: "tool", Name: "mcp_s__t", Was: "1", Is: "2", Since: at}, nil,
+			matter{What: "Changed tool t of server s", Why: "It may be used all the same.", Class: "warn", rank: rankChanged, Known: at, Tool: "mcp_s__t", Call: `mgr.Accept("s", "t", "2")`}},
+		{snapshot.Change{Server: "s", Tool: "t", Kind: "tool", Name: "mcp_s__t", Added: true, Quarantined: true, Is: "2", Since: at}, new(Guide),
+			matter{What: "New tool t of server s", Why: "It is held back until somebody accepts it.", Class: "bad", rank: rankHeld, Tool: "mcp_s__t", Do: "Read its definition, and accept it there if it is fine."}},
+		{snapshot.Change{Server: "s", Tool: "mem://a", Kind: "resource", Is: "2", Since: at}, &Guide{Approve: "approve it"},
+			matter{What: "Server s has more resources than are remembered: mem://a", Why: "It may be used all the same.", Class: "warn", rank: rankChanged, Do: "Read it, and accept it if it is fine: approve it"}},
+		{snapshot.Change{Server: "s", Tool: "mem://a", Kind: "resource", Added: true}, new(Guide),
+			matter{What: "New resource mem://a of server s", Why: "It may be used all the same.", Class: "warn", rank: rankChanged}},
+	} {
+		assert.Equal(t, test.want, changeMatter(snap, test.guide, test.change))
+	}
+}
+
+func TestAgo(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(100, 0)
+	for d, want := range map[time.Duration]string{-time.Second: "in 1\u00a0s", 0: "0\u00a0s ago", time.Second - 1: "0\u00a0s ago", 1 - time.Second: "in 0\u00a0s", time.Second: "1\u00a0s ago", time.Minute: "60\u00a0s ago"} {
+		assert.Equal(t, want, ago(now, now.Add(-d)))
+	}
+}
+
+// Examples are whole, each once, and not many.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	var list []example
+	for _, text := range []string{"a", "b", "a", "", "c […]", "d…", "c", "d", "e", "f", "g"} {
+		list = add(list, example{Text: text})
+	}
+	assert.Equal(t, []example{{Text: "a"}, {Text: "b"}, {Text: "c"}, {Text: "d"}, {Text: "e"}, {Text: "f"}}, list)
+}
+
 // The greatest part of all scores on a page has the longest bar.
 func TestBarsOfScores(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,7 @@ type whyPage struct {
 	Details []string
 
 	Candidates []toolRow // tools that the name may mean, if there are several
+	Similar    bool      // their names are only similar
 	More       int       // further ones
 
 	examples // before a tool is named
@@ -89,7 +90,8 @@ func (p *whyPage) offer(tools []snapshot.Tool) {
 // absent says why there is no tool of that name.
 func (p *whyPage) absent(ctx context.Context, snap snapshot.Manager, tools []snapshot.Tool, name string) {
 	p.Verdict = "The catalog has no such tool."
-	if refusal := snap.WhyNot(name).String(); refusal != "" {
+	refusal := snap.WhyNot(name).String()
+	if refusal != "" {
 		p.Details = append(p.Details, capital(refusal)+".")
 	}
 	asker := snap.Session().User.String()
@@ -98,7 +100,12 @@ func (p *whyPage) absent(ctx context.Context, snap snapshot.Manager, tools []sna
 			continue // the session never sees its tools
 		}
 		if m, ok := serverMatter(s, nil); ok && s.Tools == 0 {
-			p.Details = append(p.Details, m.What+" and has not listed its tools: "+m.Why)
+			why := m.What + " and has not listed its tools: " + m.Why
+			if strings.HasPrefix(refusal, fmt.Sprintf("its server %q ", s.Name)) { // the others have nothing to do with it
+				p.Details = []string{why}
+				break
+			}
+			p.Details = append(p.Details, why)
 		} else if s.State == string(mcphybrid.StateConnecting) && s.Tools == 0 {
 			p.Details = append(p.Details, fmt.Sprintf("Server %s is still connecting.", s.Name))
 		}
@@ -113,7 +120,7 @@ func (p *whyPage) absent(ctx context.Context, snap snapshot.Manager, tools []sna
 		}
 	}
 	if len(like) > 0 {
-		p.Details = append(p.Details, "These have similar names:")
+		p.Similar = true
 		p.offer(like)
 	}
 }

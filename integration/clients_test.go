@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"path/filepath"
@@ -18,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An office is a server in this process, with 60 tools. The last two are the
-// only ones that do something: one reads, the other writes.
+// An office is a server in this process, with 60 tools. The schemas of the first one are such that clients
+// refuse lists with it. The second one has a long answer that it promises to structure. The last two are the only ones that do something: one reads, the other writes.
 type office struct {
 	url string
 
@@ -29,13 +30,21 @@ type office struct {
 
 const (
 	weighTool, stampTool = "weigh_parcel", "stamp_letter"
+	inventoryTool        = "boxes" // the first by name, so that it is inline
+	inventoryItems       = 10_000
 	weighed, stamped     = "the parcel weighs 4711 grams", "the letter has stamp 0815"
 )
 
 func startOffice(t *testing.T) *office {
 	t.Helper()
 	s := mcpserver.NewMCPServer("office", "1", mcpserver.WithToolCapabilities(true))
-	for i := range 58 {
+	s.AddTool(mcp.NewTool(inventoryTool, mcp.WithDescription("Lists what is in the office"), mcp.WithReadOnlyHintAnnotation(true),
+		mcp.WithRawOutputSchema(json.RawMessage(`{"type":"object","properties":{"items":{"type":"array","items":{"type":"string"}}},"required":["items"]}`))),
+		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultStructuredOnly(map[string]any{"items": slices.Repeat([]string{"a box of envelopes"}, inventoryItems)}), nil
+		})
+	s.AddTool(mcp.NewToolWithRawSchema("awkward", "Has schemas that few can read", json.RawMessage(`{"type":"object","properties":{"any":true},"required":null}`)), nil)
+	for i := range 56 {
 		s.AddTool(mcp.NewTool(fmt.Sprintf("drawer_%02d", i), mcp.WithDescription(fmt.Sprintf("Opens drawer number %d", i)), mcp.WithReadOnlyHintAnnotation(true)),
 			func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return mcp.NewToolResultText("it is empty"), nil

@@ -201,7 +201,7 @@ func assertDown(t *testing.T, tool string, result *mcp.CallToolResult, err error
 	t.Helper()
 	assert.ErrorIs(t, err, mcphybrid.ErrServerDown)
 	assert.True(t, result.IsError)
-	assert.Regexp(t, "^"+tool+` can't be called now: its server is down( since \S+)?\. Go on without it\.$`, text(result))
+	assert.Regexp(t, "^"+tool+` can't be called now: its server (is|has been) down( since \S+)?\. Go on without it\.$`, text(result))
 }
 
 // Some services put keys into URLs. These keys must not appear in errors.

@@ -26,6 +26,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -190,21 +191,14 @@ type loginHost struct {
 	*mcphybrid.Manager
 	folder string
 	pages  atomic.Int32 // that were opened
-	mu     sync.Mutex
-	said   bytes.Buffer
-}
-
-func (h *loginHost) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.said.Write(p)
+	said   mcptest.Log
 }
 
 func newLoginHost(t testing.TB, folder string, servers ...mcphybrid.ServerConfig) *loginHost {
 	h := &loginHost{t: t, folder: folder}
 	h.Manager = mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: servers, TokenStore: store.FileTokens(folder), Limits: mcphybrid.ServerLimits{Reconnect: time.Hour},
-		Logger: slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Logger: slog.New(slog.NewTextHandler(&h.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OpenURL: func(ctx context.Context, page mcphybrid.LoginPage) (string, error) {
 			h.pages.Add(1)
 			return "", browse(ctx, page.URL)
@@ -221,8 +215,8 @@ func (h *loginHost) call(server string, seconds float64) error {
 func (h *loginHost) callTool(name string, args map[string]any) error {
 	result, err := h.Call(h.t.Context(), name, args)
 	snapshot, snapErr := h.Snapshot(0)
-	fmt.Fprintln(h, err, mcp.GetTextFromContent(result.Content[0]), h.Servers(), h.Problems(), string(h.Default().Save()), snapErr)
-	fmt.Fprintf(h, "%+v", snapshot)
+	fmt.Fprintln(&h.said, err, mcp.GetTextFromContent(result.Content[0]), h.Servers(), h.Problems(), string(h.Default().Save()), snapErr)
+	fmt.Fprintf(&h.said, "%+v", snapshot)
 	return err
 }
 
@@ -308,13 +302,14 @@ func TestLoginAtAPublishedAuthority(t *testing.T) {
 	other.Stdout, other.Stderr = &out, &out
 	require.NoError(t, other.Start())
 	var wg sync.WaitGroup
+	var noting sync.Mutex
 	for _, server := range []string{"one", "two", "one", "two", "one"} {
 		wg.Go(func() {
 			for range 30 {
 				assert.NoError(t, h.call(server, 0.2))
-				h.mu.Lock()
+				noting.Lock()
 				note()
-				h.mu.Unlock()
+				noting.Unlock()
 			}
 		})
 	}

@@ -115,7 +115,7 @@ func TestPageOfOperators(t *testing.T) {
 			continue
 		}
 		b.shows("program not found: warehouse-inventory-database-mcp", "npm: package not found (404): @modelcontextprotocol/server-calender",
-			"the token in its header was refused", "it ended: Error: JIRA_TOKEN is not set. Set it to your API token.", "It is read again at once.")
+			"the token in its header was refused", "it ended: Error: JIRA_TOKEN is not set. Set it to your API token.", "The file is read again at once.")
 		assert.Zero(t, eval[int](b, `document.body.innerText.split('npm error').length - 1`), "the noise is behind a fold")
 
 		// What is opened stays open while the page follows, and example queries find something.

@@ -194,7 +194,7 @@ func TestPageSaysWhyNot(t *testing.T) {
 		{"mcp_crm__update_record_100", "send a parcel to Norway", "", "none of the query's words is in its texts"},
 		{"mcp_crm__update_record_100", "update a record", "", "A search does not find it: it finds"},
 		{"mcp_calendar__update_record_007", "", "", `ServerConfig.Tools of server "calendar" does not permit it: it denies "update_record_007"`},
-		{"mcp_postgres__query", "", "", `server "postgres" is down and has not listed its tools yet`},
+		{"mcp_postgres__query", "", "", "Server postgres is down and has not listed its tools"},
 		{"zebra_finder", "find a zebra", "", "A search finds it: it is number 1 of"},
 	} {
 		b.lookAt(n.url, "light", 1440)

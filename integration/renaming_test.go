@@ -64,9 +64,10 @@ func renaming(t *testing.T, gateway, token string) (address string) {
 			return nil
 		},
 	}
-	s := httptest.NewServer(proxy)
+	s := httptest.NewUnstartedServer(proxy)
 	t.Cleanup(s.Close)
-	own = strings.TrimPrefix(s.URL, "http://")
+	own = s.Listener.Addr().String()
+	s.Start()
 	return s.URL + to.Path
 }
 

@@ -24,6 +24,7 @@ type sdkGot struct {
 	Instructions  string
 	Tools, After  []string
 	Found, Called string
+	Items         int // of the inventory
 }
 
 // The SDKs, as clients of the gateway at a command, or at a URL.
@@ -70,6 +71,10 @@ var sdkClients = []struct {
 			return result.Content[0].(*mcp.TextContent).Text
 		}
 		got.Instructions, got.Tools = session.InitializeResult().Instructions, list()
+		inventory, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "mcp_office__" + inventoryTool})
+		require.NoError(t, err)
+		items, _ := inventory.StructuredContent.(map[string]any)["items"].([]any)
+		got.Items = len(items)
 		got.Found = say("mcp_tool_search", map[string]any{"query": "weigh a parcel"})
 		name := regexp.MustCompile(`mcp_\w+__` + weighTool).FindString(got.Found)
 		args := map[string]any{"parcel": "p1"}
@@ -114,6 +119,7 @@ func TestSDKs(t *testing.T) {
 					}
 					assert.Equal(t, []string{weighTool + ` {"parcel":"p1"}`}, o.called())
 					assert.Equal(t, weighed, got.Called)
+					assert.Equal(t, inventoryItems, got.Items, "longer than texts may be, but its tool has an output schema")
 					assert.Contains(t, got.Instructions, "mcp_tool_search")
 					assert.NotContains(t, got.Tools, "mcp_office__"+weighTool)
 					switch {

@@ -146,16 +146,22 @@ func compile(expression string) (*gojq.Code, *spending, error) {
 	return code, spent, nil
 }
 
-// decode reads the JSON of a text. Numbers keep their digits.
-func decode(text string) (value any, err error) {
+// check returns the JSON of a text, or an error if it is not within the limits.
+func check(text string) (string, error) {
 	if len(text) > MaxInput {
-		return nil, fmt.Errorf("the result has %d bytes, more than %d", len(text), MaxInput)
+		return "", fmt.Errorf("the result has %d bytes, more than %d", len(text), MaxInput)
 	}
 	text, ok := findJSON(text)
 	if !ok {
-		return nil, errors.New("the result is not JSON")
+		return "", errors.New("the result is not JSON")
 	}
-	if _, err := measure(text, "result"); err != nil {
+	_, err := measure(text, "result")
+	return text, err
+}
+
+// decode reads the JSON of a text. Numbers keep their digits.
+func decode(text string) (value any, err error) {
+	if text, err = check(text); err != nil {
 		return nil, err
 	}
 	values := json.NewDecoder(strings.NewReader(text))

@@ -1,13 +1,14 @@
 package jq
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/itchyny/gojq"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // maxShape is about how many bytes the description of a shape has, and shapeDepth how many
@@ -28,10 +29,11 @@ const (
 //
 // It goes as deep as its length permits. It is "" if there is no JSON to select from.
 func (Selector) Shape(text string) string {
-	value, err := decode(text)
+	text, err := check(text)
 	if err != nil {
 		return ""
 	}
+	value := bytes.TrimSpace([]byte(text))
 	for depth := shapeDepth; ; depth-- {
 		var out strings.Builder
 		if describe(&out, value, depth); out.Len() <= maxShape || depth == 1 {
@@ -40,39 +42,62 @@ func (Selector) Shape(text string) string {
 	}
 }
 
-// describe describes v, at most depth levels down, and no more soon after [maxShape].
-func describe(out *strings.Builder, v any, depth int) {
-	switch v := v.(type) {
-	case nil:
-		out.WriteString("null")
-	case bool:
-		out.WriteString("boolean")
-	case json.Number:
-		out.WriteString("number")
-	case string:
-		out.WriteString("string")
-	case []any:
-		switch {
-		case depth == 0:
-			out.WriteString("[…]")
-		case len(v) == 0:
-			out.WriteString("[0]")
-		default:
-			fmt.Fprintf(out, "[%d × ", len(v))
-			describe(out, v[0], depth-1)
-			out.WriteByte(']')
+// kindOf returns the kind of a JSON value that has no spaces before it.
+func kindOf(value []byte) string {
+	switch value[0] {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "boolean"
+	case '"':
+		return "string"
+	case '[':
+		return "array"
+	case '{':
+		return "object"
+	}
+	return "number"
+}
+
+// describe describes a value, at most depth levels down, and no more soon after [maxShape]. It
+// decodes nothing: what that takes is many times the text.
+func describe(out *strings.Builder, value []byte, depth int) {
+	s := text.Scan(value)
+	switch kind := kindOf(value); {
+	case kind == "array" && depth == 0:
+		out.WriteString("[…]")
+	case kind == "array":
+		var first []byte
+		n := 0
+		for s.Open('['); s.More(); n++ {
+			if e := s.Value(); n == 0 {
+				first = e
+			}
 		}
-	case map[string]any:
-		if depth == 0 {
-			out.WriteString("{…}")
+		if n == 0 {
+			out.WriteString("[0]")
 			return
 		}
-		members(out, v, depth-1)
+		fmt.Fprintf(out, "[%d × ", n)
+		describe(out, first, depth-1)
+		out.WriteByte(']')
+	case kind == "object" && depth == 0:
+		out.WriteString("{…}")
+	case kind == "object":
+		all := make(map[string][]byte)
+		for s.Open('{'); s.More(); {
+			var key string
+			_ = json.Unmarshal(s.Value(), &key)
+			all[key] = s.Value()
+		}
+		members(out, all, depth-1)
+	default:
+		out.WriteString(kind)
 	}
 }
 
 // members describes an object.
-func members(out *strings.Builder, v map[string]any, depth int) {
+func members(out *strings.Builder, v map[string][]byte, depth int) {
 	keys := slices.Sorted(maps.Keys(v))
 	few := len(keys) > maxAlike && areAlike(v)
 	out.WriteByte('{')
@@ -99,10 +124,10 @@ func members(out *strings.Builder, v map[string]any, depth int) {
 const maxAlike = 8
 
 // areAlike reports whether all members are of one kind.
-func areAlike(v map[string]any) bool {
+func areAlike(v map[string][]byte) bool {
 	kind := ""
 	for _, e := range v {
-		of := gojq.TypeOf(e)
+		of := kindOf(e)
 		if kind != "" && kind != of {
 			return false
 		}

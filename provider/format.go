@@ -8,6 +8,10 @@ package provider
 
 import "fmt"
 
+// A new format needs, besides its constant and check: a request.Form in internal/request/form.go,
+// which says how requests have it, what it takes of a schema in internal/dialect, its results in
+// resultForms (result.go) and its figures in figuresOf (usage.go).
+
 // A Format is the JSON form in which a model provider takes tools and results.
 type Format string
 

@@ -26,8 +26,8 @@ type Result struct {
 	JSON json.RawMessage
 
 	// Text is the result as one text, never "". Each image, sound or file has a line in
-	// it. The text of an error begins with "Error: ", and so does JSON where the provider
-	// has no mark for errors, as OpenAI.
+	// it. The text of an error begins with "Error: ", unless it begins with "error" anyway, and so
+	// does JSON where the provider has no mark for errors, as OpenAI.
 	Text string
 
 	// Media is, with [OpenAIChat], what a tool message can't hold: parts for a user

@@ -269,3 +269,10 @@ func TestLinksAreSaid(t *testing.T) {
 	link.Title, link.Size = "t", &size
 	assert.Equal(t, `{"type":"resource_link","uri":"mem://a","title":"t","size":5}`, partOf(link).text)
 }
+
+// Structured content that is no JSON, such as a host's middleware makes, is left out.
+func TestStructuredContentThatIsNone(t *testing.T) {
+	for raw, want := range map[string][]part{"{": nil, "null": nil, `{"a": 1}`: {{at: "structured content", text: `{"a":1}`}}} {
+		assert.Equal(t, want, said(nil, &mcp.CallToolResult{RawStructuredContent: json.RawMessage(raw)}), raw)
+	}
+}

@@ -1,5 +1,7 @@
 package provider
 
+// What a provider takes. internal/request writes it.
+
 import "encoding/json"
 
 // A Tool is one element of a provider's list of tools. It is shared and must not be

@@ -80,6 +80,9 @@ func TestUsageIsRefused(t *testing.T) {
 		{OpenAIResponses, `{"input_tokens":9,"input_tokens_details":{"cache_write_tokens":-2}}`, "input_tokens_details.cache_write_tokens is -2, want a whole number from 0 to 1000000000"},
 		{OpenAIChat, `{"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":10}}}`, "usage.prompt_tokens is 9, less than the 10 tokens cached and written"},
 		{Anthropic, `{"usage":{"input_tokens":1000000000,"cache_read_input_tokens":1}}`, "usage.input_tokens is 1000000000, too much with the 1 tokens cached and written"},
+		{Anthropic, `{"usage":{"input_tokens":1,"cache_creation_input_tokens":-3}}`, "usage.cache_creation_input_tokens is -3, want a whole number from 0 to 1000000000"},
+		{Anthropic, `{"usage":{"input_tokens":1,"cache_read_input_tokens":-3}}`, "usage.cache_read_input_tokens is -3, want a whole number from 0 to 1000000000"},
+		{Anthropic, `{"usage":{"input_tokens":1,"output_tokens":-3}}`, "usage.output_tokens is -3, want a whole number from 0 to 1000000000"},
 		{Anthropic, `{"usage":{"input_tokens":1,"iterations":[0,{"type":"message","cache_read_input_tokens":-3}]}}`, "usage.iterations.1.cache_read_input_tokens is -3, want a whole number from 0 to 1000000000"},
 		{Gemini, `{"usageMetadata":{"promptTokenCount":1,"thoughtsTokenCount":-7}}`, "usageMetadata.thoughtsTokenCount is -7, want a whole number from 0 to 1000000000"},
 	} {

@@ -190,7 +190,7 @@ func hiddenIn(text string) (start, end int) {
 		case unicode.IsSpace(r):
 			blanks++
 		case blanks > maxBlanks:
-			return i, min(len(text), i+4*maxText)
+			return i, len(text)
 		default:
 			blanks = 0
 		}

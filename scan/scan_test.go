@@ -115,6 +115,39 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// The limits of what is normal.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	kinds := func(text string) (list []Kind) {
+		for _, m := range Definition(definitionWith("description", text), nil) {
+			list = append(list, m.Kind)
+		}
+		return list
+	}
+	blanks := strings.Repeat(" ", 101)
+	flag := "🏴" + strings.Repeat("\U000e0067", 6) + "\U000e007f"
+	words := "some words that nobody reads so"
+	for _, test := range []struct {
+		text string
+		want Kind
+	}{
+		{blanks[1:] + "x", ""}, {blanks + "x", Hidden}, {"x" + blanks[1:] + "x", ""}, {"x" + blanks + "x", Hidden}, {"x" + blanks, ""},
+		{"x" + blanks[60:] + "x" + blanks[60:] + "x" + blanks[60:] + "x", ""},
+		{"é\u200d\u200dé", ""}, {"é\u200d\u200d\u200dé", Hidden}, {"e\u200de", Hidden}, {"e\u200dé", ""}, {"é\u200de", ""},
+		{flag, ""}, {strings.Replace(flag, "\U000e007f", "\U000e0067\U000e007f", 1), Hidden},
+		{hex.EncodeToString([]byte(words)), Encoded}, {hex.EncodeToString([]byte(words)) + "a", Encoded},
+		{hex.EncodeToString([]byte("sixteen bytes it")), Encoded}, {hex.EncodeToString([]byte("fifteen bytes i")), ""},
+		{base64.RawStdEncoding.EncodeToString([]byte(words)), Encoded}, {base64.URLEncoding.EncodeToString([]byte(words)), Encoded},
+		{"<important>", Instruction}, {"</important>", Instruction}, {"a <important> b", Instruction}, {"important>", ""},
+	} {
+		var want []Kind
+		if test.want != "" {
+			want = []Kind{test.want}
+		}
+		assert.Equal(t, want, kinds(test.text), "%q", test.text)
+	}
+}
+
 func TestForeign(t *testing.T) {
 	var asked []string
 	foreign := func(word string) bool {

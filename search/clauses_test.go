@@ -333,6 +333,20 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// "We need merge rights" asks for nothing, "we need to merge it" does.
+func TestLeadsOfRequests(t *testing.T) {
+	t.Parallel()
+	c := compileDefault()
+	for _, lead := range strings.Fields("please kindly also then and or but so now just next first second third finally lastly ok okay hi hello hey to you me us must should let's lets") {
+		assert.True(t, c.asks([]byte(lead+" merge it")), lead)
+	}
+	for _, lead := range strings.Fields("i we i'd we'd can could would will want need have like love help let") {
+		assert.False(t, c.asks([]byte(lead+" merge rights")), lead)
+		assert.True(t, c.asks([]byte(lead+" to merge it")), lead)
+	}
+	assert.False(t, c.asks([]byte("they merge it")))
+}
+
 // chores are documents for long messages: each has words of its own.
 func chores() (docs []*Document) {
 	for _, line := range []string{

@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"math"
+	"slices"
 )
 
 // [RankerDefault] scores the best documents of the first pass a second time.
@@ -54,9 +55,7 @@ func (r *retrieval) lookCloser(dst []Match, n int, keep func(doc int) bool) []Ma
 	r.addNames(best, top)
 	r.unmark()
 	r.addVerbs(best, top)
-	for i := range best {
-		insertLast(best[:i+1]) // they are almost in order
-	}
+	slices.SortFunc(best, inOrder)
 	return append(dst, c.found[:min(n, len(c.found))]...)
 }
 

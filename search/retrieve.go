@@ -34,6 +34,7 @@ type retrieval struct {
 	scores []uint32 // by slot; 0 between searches
 	best   []uint32 // by slot, see scoreTerm; 0 between searches
 	found  []Match  // of a clause
+	ranks  []rank   // see top
 
 	favoured []uint32 // slots that clauses favour
 	favour   []uint32 // by slot: how much, in units; 0 between searches
@@ -221,7 +222,8 @@ func (r *retrieval) addJoined(c clause, first, end int) {
 }
 
 // addTerm adds term i of the text, which stands for what was typed, unless it was added
-// before, and returns its number. ok is false if it is a stop word or one too many.
+// before, and returns its number. ok is false if it is a stop word, one too
+// many, or two words joined that no document has.
 func (r *retrieval) addTerm(i int, typed span, weight float64) (number uint8, ok bool) {
 	x := r.x
 	lexicon := x.growth.lexicon

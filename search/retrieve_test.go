@@ -1174,3 +1174,38 @@ func comparePlainLexicon(t *testing.T, l *Lexicon) {
 		assert.True(t, maps.Equal(p.others[term], others), "others of %q: %v, want %v", term, others, p.others[term])
 	}
 }
+
+// Of several ways from one word to a term, the best counts. Each word has its own.
+func TestBestWayToATerm(t *testing.T) {
+	x := NewIndex([]*Document{{Name: "lamp"}, {Name: "chamber"}, {Name: "other"}}, nil)
+	var terms []uint32 // that documents have
+	for term := range uint32(x.vocabulary.len()) {
+		if x.idf(term) > 0 {
+			terms = append(terms, term)
+		}
+	}
+	require.GreaterOrEqual(t, len(terms), 2)
+	r := &retrieval{x: x}
+	for _, step := range []struct {
+		term   int
+		factor float64
+		begin  int
+		want   []float64
+	}{
+		{0, 0.5, 0, []float64{0.5}},
+		{1, 0.5, 0, []float64{0.5, 0.5}},
+		{1, 0.4, 0, []float64{0.5, 0.5}},
+		{1, 0.8, 0, []float64{0.5, 0.8}},
+		{1, 0.6, 2, []float64{0.5, 0.8, 0.6}},
+		{0, 0.3, 2, []float64{0.5, 0.8, 0.6, 0.3}},
+		{1, 1, 2, []float64{0.5, 0.8, 1, 0.3}},
+	} {
+		r.addWay(terms[step.term], 1, step.factor, 10, step.begin)
+		var factors []float64
+		for _, w := range r.ways {
+			factors = append(factors, w.factor)
+		}
+		assert.Equal(t, step.want, factors, "%+v", step)
+	}
+	assert.Greater(t, r.ways[2].weight, r.ways[1].weight)
+}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -118,39 +119,51 @@ func (r *retrieval) least() uint32 {
 
 // top appends the n best documents.
 func (r *retrieval) top(dst []Match, n int, keep func(doc int) bool) []Match {
-	begin := len(dst)
-	least := r.least() // the least score that enters the result
+	ranks := r.ranks[:0] // the best so far, the best first; unsorted if n is too great
+	least := r.least()   // the least score that enters the result
 	for first := below(r.scores, least); first < len(r.scores); first += 8 + below(r.scores[min(first+8, len(r.scores)):], least) {
 		for i, score := range r.scores[first:min(first+8, len(r.scores))] {
 			if score < least {
 				continue
 			}
-			doc := int(r.x.positions[first+i])
-			if doc < 0 || keep != nil && !keep(doc) {
+			doc := r.x.positions[first+i]
+			if doc < 0 || keep != nil && !keep(int(doc)) {
 				continue
 			}
-			m := Match{doc, float64(score) / unit}
-			if len(dst)-begin < n || n > maxInserted {
-				dst = append(dst, m)
-			} else if last := &dst[len(dst)-1]; inOrder(m, *last) < 0 {
-				*last = m
+			k := rankOf(score, doc)
+			if len(ranks) < n || n > maxInserted {
+				ranks = append(ranks, k)
+			} else if k > ranks[n-1] {
+				ranks[n-1] = k
 			} else {
 				continue
 			}
 			if n <= maxInserted {
-				insertLast(dst[begin:])
-				if len(dst)-begin == n {
-					least = uint32(dst[len(dst)-1].Score * unit)
+				insertLast(ranks)
+				if len(ranks) == n {
+					least = ranks[n-1].score()
 				}
 			}
 		}
 	}
 	if n > maxInserted {
-		slices.SortFunc(dst[begin:], inOrder)
-		dst = dst[:min(len(dst), begin+n)]
+		slices.SortFunc(ranks, func(a, b rank) int { return cmp.Compare(b, a) })
 	}
+	for _, k := range ranks[:min(n, len(ranks))] {
+		dst = append(dst, Match{k.doc(), float64(k.score()) / unit})
+	}
+	r.ranks = ranks
 	return dst
 }
+
+// A rank orders documents: the better one is greater. It has the score, and below it the
+// number of the document, inverted since the lower one is better.
+type rank uint64
+
+func rankOf(score uint32, doc int32) rank { return rank(score)<<32 | rank(^uint32(doc)) }
+
+func (k rank) score() uint32 { return uint32(k >> 32) }
+func (k rank) doc() int      { return int(^uint32(k)) }
 
 // below returns how many scores to skip, eight at a time, because they are all
 // below least.
@@ -169,14 +182,14 @@ func below(scores []uint32, least uint32) (n int) {
 // finds them. For a greater n it sorts at the end.
 const maxInserted = 64
 
-// insertLast moves the last match to its place. The others are sorted.
-func insertLast(found []Match) {
-	i := len(found) - 1
-	m := found[i]
-	for ; i > 0 && inOrder(m, found[i-1]) < 0; i-- {
-		found[i] = found[i-1]
+// insertLast moves the last rank to its place. The others are sorted.
+func insertLast(ranks []rank) {
+	i := len(ranks) - 1
+	k := ranks[i]
+	for ; i > 0 && k > ranks[i-1]; i-- {
+		ranks[i] = ranks[i-1]
 	}
-	found[i] = m
+	ranks[i] = k
 }
 
 // inOrder compares two matches: higher score first, then lower document number.

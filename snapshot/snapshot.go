@@ -63,6 +63,10 @@ type Manager interface {
 	// snapshot of a user has those of the user.
 	Events() []Event
 
+	// Stores returns the stores that were called: those of the Manager's options, and those that
+	// the host has it observe. The snapshot of a user has none.
+	Stores() []Store
+
 	// Samples returns the measurements that the Manager has taken, oldest first. There
 	// are at most 240, and they reach back to the first.
 	Samples() []Sample
@@ -111,13 +115,29 @@ type Server struct {
 	Figures Figures // as the default session sees the tools; none of a user's server
 }
 
+// A Store is what keeps something for the Manager or its host, and the figures of its calls.
+type Store struct {
+	Name string // "Cache", "TrustStore", "StateParts", "Usage", "Learn", "Sessions" or "Leases"
+
+	Calls       int
+	Latency     time.Duration // total of all calls
+	Longest     time.Duration
+	Conflicts   int // another process was first, or has taken the lease
+	Unavailable int // calls that could not reach the engine
+	Failures    int // calls that failed otherwise
+
+	Away time.Time // since when the engine can't be reached; zero if it can
+	Err  Text      // of the last call that failed; "" since one has reached the engine
+}
+
 // A Cause is why a server is not ready, in words for people.
 type Cause struct {
 	// Kind is "program", "folder" or "package" if it can't be started, since its program,
 	// its folder, or what a launcher such as npx should get is not there; "registry" if the
 	// launcher can't ask for it; "exit" if its program ended, "killed" if by a signal;
-	// "token" if the token in its configuration was refused, "login" if a person has to log
-	// in; "status" if its address answers with an error status, "address" if nobody answers
+	// "output" if it writes what is no MCP message to its standard output;
+	// "token" if the token in its configuration was refused, or it has none and there is no
+	// login; "login" if a person has to log in; "status" if its address answers with an error status, "address" if nobody answers
 	// there, "foreign" if that is no MCP server; "timeout" if it does not answer in time; or "".
 	Kind string
 
@@ -245,7 +265,7 @@ type Event struct {
 	More   int      // number of further tools
 	Server string   // of the called tool or of what was read, or "" if that is unknown; what it happened to
 	State  string   // what the server entered
-	Query  string   // query of a search; URI of a resource; name of a prompt
+	Query  string   // query of a search; URI of a resource; name of a prompt or a store
 	Took   time.Duration
 	Err    string // why a call or a read failed or a server is not ready, or what has changed; else ""
 	Label  string // of the session

@@ -40,8 +40,9 @@ func IsKey(key string) bool {
 }
 
 // FileParts is the path of a folder that keeps [Parts], each in a file. Several processes may
-// share it. Now and then, Put removes what a process that crashed left half written. Only the owner may read or write the files (mode 0600). Put creates the folder, and
+// share it. Only the owner may read or write the files (mode 0600). Put creates the folder, and
 // those above it, if need be. It writes a file anew, so its time says when the part was put last.
+// Now and then it removes what a process that crashed left half written.
 type FileParts string
 
 func (f FileParts) part(key string) File {

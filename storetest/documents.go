@@ -195,6 +195,8 @@ func RunParts(t *testing.T, open func(t *testing.T) store.Parts) {
 		require.NoError(t, p.Put(partKey(part), nil), "there is none already")
 		require.NoError(t, p.Put(partKey(part), []byte(part)))
 	}
+	require.NoError(t, p.Put(partKey("x"), []byte("damaged")))
+	require.Equal(t, "damaged", string(get("x")))
 	for _, part := range list {
 		require.NoError(t, open(t).Put(partKey(part), []byte(part)), "once more")
 		data := get(part)

@@ -55,6 +55,7 @@ func refuses(t *testing.T, l store.Leases, id string, d time.Duration) {
 	defer cancel()
 	_, _, err := l.Lease(ctx, id)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, store.ErrUnavailable, "the engine answers")
 }
 
 // Of many who want a lease at once, one has it at a time, and each gets it. Other leases are

@@ -47,8 +47,9 @@ var forms = []form{
 	{"bridge-none", nil, turning(mcphybrid.ByBridge, true)},
 	{"addition", adding, turning(mcphybrid.ByAddition, false)},
 	{"addition-none", adding, turning(mcphybrid.ByAddition, true)},
-	{"provider", adding, searching(false)},
-	{"provider-none", adding, searching(true)},
+	{"provider", adding, hiding(false)},
+	{"provider-none", adding, hiding(true)},
+	{"code", nil, openCode},
 }
 
 func (w *world) of(nothingInline bool) *mcphybrid.Manager {
@@ -83,8 +84,8 @@ func (t *turns) request(messages []json.RawMessage) (map[string]any, []json.RawM
 	return turn.Body(hostPrompt, append(messages, turn.Append...)), turn.Append, nil
 }
 
-// searching returns a form in which the provider defers the tools, and we search.
-func searching(nothingInline bool) func(*world, provider.Format, string) (host, error) {
+// hiding returns a form in which the provider defers the tools, and we search.
+func hiding(nothingInline bool) func(*world, provider.Format, string) (host, error) {
 	return func(w *world, f provider.Format, model string) (host, error) {
 		if f == provider.OpenAIResponses {
 			return turning(mcphybrid.ByProvider, nothingInline)(w, f, model)

@@ -30,6 +30,8 @@
 //	bridge       ByBridge: found tools are called by a fixed meta tool
 //	addition     ByActivation with a fixed list: found tools come in messages
 //	provider     ByProvider: the provider hides what our search then finds, at OpenAI by tool_search
+//	code         the tool of the module codemode alone: a script for each search and for each call,
+//	             whose whole result the model reads
 //	…-none       the same with nothing inline (Inline.Max -1)
 //
 // The table has what a form costs as a share of raw. A row of the JSON has, for the mean of the

@@ -73,6 +73,11 @@ func TestInvariants(t *testing.T) {
 			assert.Greater(t, deferred.Requests, raw.Requests+1, form)
 			assert.Less(t, deferred.First, raw.First, form)
 		}
+		// A script's definition is all that is there, however many tools there are.
+		few, many := of(billing.Anthropic, k.name, 36, "code"), of(billing.Anthropic, k.name, 80, "code")
+		assert.InDelta(t, few.First, many.First, 20) // what the user says differs
+		assert.Less(t, many.First, of(billing.Anthropic, k.name, 80, "bridge-none").First)
+		assert.Greater(t, many.Requests, of(billing.Anthropic, k.name, 80, "raw").Requests)
 		// A rule without a cache bills each token of each request.
 		assert.Greater(t, of(billing.NoCache, k.name, 36, "raw").Billed, of(billing.GPT4o, k.name, 36, "raw").Billed)
 	}

@@ -71,6 +71,9 @@ func (p *play) request() (billing.Request, error) {
 //  3. have it described, if it knows of it or has searched for it
 //  4. search for it, once
 //  5. call it all the same
+//
+// With the tool that runs scripts, it searches by a script, then asks for the signature by name,
+// and calls the tool by another.
 func (p *play) use(ctx context.Context, u use) error {
 	name, args := p.w.names[u.tool], p.w.args[u.tool]
 	for {
@@ -78,7 +81,7 @@ func (p *play) use(ctx context.Context, u use) error {
 		if err != nil {
 			return err
 		}
-		bridge := offers(q, mcphybrid.CallToolName)
+		bridge, code := offers(q, mcphybrid.CallToolName), offers(q, codeTool)
 		schema, heard := p.heard[name]
 		search := ""
 		if !p.searched[name] {
@@ -87,6 +90,15 @@ func (p *play) use(ctx context.Context, u use) error {
 		switch {
 		case offers(q, name):
 			return p.call(ctx, u, name, args)
+		case code && heard:
+			return p.call(ctx, u, codeTool, calling(name, args))
+		case code:
+			query := p.script.queries[u.tool]
+			if p.searched[name] {
+				query = "select:" + name
+			}
+			p.searched[name] = true
+			err = p.aside(ctx, codeTool, searching(query))
 		case bridge && schema:
 			return p.call(ctx, u, mcphybrid.CallToolName, raw(object{"name": name, "arguments": args}))
 		case bridge && (heard || search == ""):
@@ -120,6 +132,14 @@ func (p *play) aside(ctx context.Context, name string, args json.RawMessage) err
 			Name        string
 			InputSchema json.RawMessage
 		}
+	}
+	if name == codeTool {
+		for _, tool := range p.w.names {
+			if signs(text, tool) {
+				p.heard[tool] = true
+			}
+		}
+		return err
 	}
 	if json.Unmarshal([]byte(text), &found) == nil {
 		for _, t := range found.Tools {

@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/codemode"
 	"github.com/mcphybrid/mcphybrid/internal/billing"
 	"github.com/mcphybrid/mcphybrid/provider"
 )
@@ -22,6 +23,7 @@ type world struct {
 
 	deferring *mcphybrid.Manager // with the default options
 	nothing   *mcphybrid.Manager // with nothing inline
+	coding    *mcphybrid.Manager // with the tool that runs scripts
 
 	result string // what the next call of any tool returns
 	args   map[int]json.RawMessage
@@ -41,7 +43,14 @@ func newWorld(tools []tool, counter *counter) (*world, error) {
 		return nil, err
 	}
 	if w.nothing, err = w.manager(counter, -1); err != nil {
-		w.deferring.Close()
+		w.close()
+		return nil, err
+	}
+	if w.coding, err = w.manager(counter, 0); err == nil {
+		err = w.coding.AddTools("code", codemode.Tool(nil))
+	}
+	if err != nil {
+		w.close()
 		return nil, err
 	}
 	type key struct{ server, name string }
@@ -79,8 +88,11 @@ func (w *world) manager(counter *counter, inline int) (*mcphybrid.Manager, error
 }
 
 func (w *world) close() {
-	w.deferring.Close()
-	w.nothing.Close()
+	for _, m := range []*mcphybrid.Manager{w.deferring, w.nothing, w.coding} {
+		if m != nil {
+			m.Close()
+		}
+	}
 }
 
 // callable reports whether tool i accepts the arguments that we make for it.

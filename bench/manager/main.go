@@ -5,7 +5,10 @@
 // repository and lets both take turns.
 //
 //	go -C bench run ./manager [-tools 4000] [-rows REGEXP] [-rounds N] [-against COMMIT] [-corpus DIR]
+//	go -C bench run ./manager -goals [-against COMMIT]
 //
+// With -goals, it measures what has a goal, at the sizes that goals have, and says whether each is met. The
+// goals of turns are shares of what they took in the commit 50c6343.
 // Times are CPU time of the process, the garbage collector included, and the least of
 // all rounds. Tools and queries are made up, and the same in each run. With -corpus, the
 // rows on memory take the tools of the folders in DIR, which have a tools.jsonl each.
@@ -15,12 +18,14 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -31,16 +36,30 @@ func main() {
 	rounds := flag.Int("rounds", 3, "how often each program measures")
 	against := flag.String("against", "", "compare with this `commit`")
 	dir := flag.String("corpus", "", "measure memory with the tools in this `folder`")
+	judged := flag.Bool("goals", false, "measure only rows that have a goal, and judge them")
 	one := flag.Bool("json", false, "measure once, print JSON and nothing else")
 	flag.Parse()
-	args := []string{"-json", "-rows", *pattern, "-tools", *sizes, "-corpus", *dir}
+	if *judged {
+		*sizes = "4000,40000"
+	}
+	args := []string{"-json", "-rows", *pattern, "-tools", *sizes, "-corpus", *dir, "-goals=" + strconv.FormatBool(*judged)}
 	only, err := regexp.Compile(*pattern)
+	wanted := func(row string) bool {
+		return only.MatchString(row) && (hasGoal(row) || !*judged)
+	}
 	switch {
 	case err != nil:
 	case *one:
-		err = json.NewEncoder(os.Stdout).Encode(measure(strings.Split(*sizes, ","), only, *dir))
+		err = json.NewEncoder(os.Stdout).Encode(measure(strings.Split(*sizes, ","), *dir, wanted))
 	default:
-		err = compare(*against, *rounds, args)
+		var now, old map[string]float64
+		if now, old, err = compare(*against, *rounds, args); err != nil {
+			break
+		}
+		write(os.Stdout, now, *against, old)
+		if *judged {
+			err = allMeasured(now, wanted)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
@@ -48,27 +67,26 @@ func main() {
 	}
 }
 
-// compare prints the rows of this program, and of the same program with the library
-// of a commit unless that is "".
-func compare(commit string, rounds int, args []string) error {
-	var programs []string
+// compare returns the rows of this program and, unless commit is "", of the same program with the
+// library of that commit. The programs take turns, and each row is the least of all rounds.
+func compare(commit string, rounds int, args []string) (now, old map[string]float64, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	programs := []string{self}
 	if commit != "" {
 		dir, err := os.MkdirTemp("", "manager")
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		defer os.RemoveAll(dir)
-		old, err := build(commit, dir)
+		before, err := build(commit, dir)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		programs = append(programs, old)
+		programs = []string{before, self}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	programs = append(programs, self)
 	least := make([]map[string]float64, len(programs))
 	for range rounds {
 		for i, program := range programs {
@@ -76,11 +94,11 @@ func compare(commit string, rounds int, args []string) error {
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
 			if err != nil {
-				return fmt.Errorf("%s: %w", program, err)
+				return nil, nil, fmt.Errorf("%s: %w", program, err)
 			}
 			var rows map[string]float64
 			if err := json.Unmarshal(out, &rows); err != nil {
-				return err
+				return nil, nil, err
 			}
 			if least[i] == nil {
 				least[i] = rows
@@ -90,19 +108,33 @@ func compare(commit string, rounds int, args []string) error {
 			}
 		}
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if commit != "" {
+		old = least[0]
+	}
+	return least[len(least)-1], old, nil
+}
+
+// write prints rows, beside those of a commit unless that is "".
+func write(out io.Writer, now map[string]float64, commit string, old map[string]float64) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer w.Flush()
-	if commit == "" {
-		for _, name := range slices.Sorted(maps.Keys(least[0])) {
-			fmt.Fprintf(w, "%s\t%.1f\t\n", name, least[0][name])
+	if commit != "" {
+		fmt.Fprintf(w, "\t%s\tnow\tratio\tgoal\t\t\n", commit)
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		value := now[name]
+		fmt.Fprintf(w, "%s\t", name)
+		was, ok := old[name]
+		switch {
+		case ok:
+			fmt.Fprintf(w, "%.1f\t%.1f\t%.1f\t", was, value, was/value)
+		case commit != "": // the commit does not have it
+			fmt.Fprintf(w, "\t%.1f\t\t", value)
+		default:
+			fmt.Fprintf(w, "%.1f\t", value)
 		}
-		return nil
+		fmt.Fprintf(w, "%s\n", judge(name, value, was))
 	}
-	fmt.Fprintf(w, "\t%s\tnow\tratio\t\n", commit)
-	for _, name := range slices.Sorted(maps.Keys(least[1])) {
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t\n", name, least[0][name], least[1][name], least[0][name]/least[1][name])
-	}
-	return nil
 }
 
 // build builds this program with the library of a commit and returns its path in dir.
@@ -121,7 +153,7 @@ func build(commit, dir string) (string, error) {
 		return "", err
 	}
 	tree := filepath.Join(dir, "tree")
-	if _, err := run("git", "-C", root, "worktree", "add", "--detach", tree, commit); err != nil {
+	if _, err := run("git", "-C", root, "worktree", "add", "--quiet", "--detach", tree, commit); err != nil {
 		return "", err
 	}
 	defer func() { _, _ = run("git", "-C", root, "worktree", "remove", "--force", tree) }()

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,10 +13,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,10 +30,10 @@ const perServer = 5
 
 // measure returns the value of each row: microseconds of CPU or, if the name says so,
 // bytes.
-func measure(sizes []string, only *regexp.Regexp, dir string) map[string]float64 {
+func measure(sizes []string, dir string, wanted func(row string) bool) map[string]float64 {
 	rows := make(map[string]float64)
 	row := func(name string, value func() float64) {
-		if only.MatchString(name) {
+		if wanted(name) {
 			if v := value(); !math.IsNaN(v) { // of another commit, some are not measured
 				rows[name] = v
 			}
@@ -125,45 +127,68 @@ func measureAt(n int, row func(string, func() float64)) {
 			s.Find(context.Background(), queries[i%len(queries)], mcphybrid.SearchOptions{Servers: []string{"srv*99"}})
 		})
 	})
-	measureStates(m, s, "", row)
+	made := func(m *mcphybrid.Manager) func() *mcphybrid.Manager {
+		return func() *mcphybrid.Manager { return m }
+	}
+	measureStates(made(m), 5, "", row)
 	shared := newManager(make(parts))
 	defer shared.Close()
 	for server, tools := range grouped(n, perServer) {
 		must(shared.AddTools(server, tools...))
 	}
-	measureStates(shared, shared.NewSession(nil), " in parts", row)
+	measureStates(made(shared), 5, " in parts", row)
 }
 
-// measureStates measures what it takes to save and restore s, with five active tools.
-func measureStates(m *mcphybrid.Manager, s *mcphybrid.Session, how string, row func(string, func() float64)) {
+// measureStates measures what it takes to save and restore a session with some active tools.
+func measureStates(m func() *mcphybrid.Manager, active int, how string, row func(string, func() float64)) {
 	full := mcphybrid.PromptFull
-	s.PromptSections(full)
-	s.Tools()
-	var names []string
-	for _, t := range s.DeferredTools()[:5] {
-		names = append(names, t.Name())
-	}
-	s.ActivateTools(names)
-	s.Tools()
-	state := s.Save()
-	row("state with 5 active"+how+", bytes", func() float64 { return float64(len(state)) })
-	row("state with 5 active"+how+", stored by an engine, bytes", func() float64 { return stored(state, false) })
-	row("state with 5 active"+how+", stored by an engine, compressed", func() float64 { return stored(state, true) })
-	row("save"+how+", µs", func() float64 { return each(func(int) { s.Save() }) })
+	saved := sync.OnceValue(func() *mcphybrid.Session {
+		s := m().NewSession(nil)
+		s.PromptSections(full)
+		s.Tools()
+		var names []string
+		for _, t := range s.DeferredTools()[:active] {
+			names = append(names, t.Name())
+		}
+		s.ActivateTools(names)
+		s.Tools()
+		return s
+	})
+	state := sync.OnceValue(func() json.RawMessage { return saved().Save() })
+	what := fmt.Sprintf("state with %d active%s", active, how)
+	row(what+", bytes", func() float64 { return float64(len(state())) })
+	row(what+", stored by an engine, bytes", func() float64 { return float64(len(shortened(state()))) })
+	row(what+", stored by an engine, compressed", func() float64 { return compressed(shortened(state())) })
+	row("save"+how+", µs", func() float64 {
+		s := saved()
+		return each(func(int) { s.Save() })
+	})
 	row("restore"+how+", µs", func() float64 {
+		data := state()
 		return each(func(int) {
-			_, _, err := m.RestoreSession(state, nil)
+			_, _, err := m().RestoreSession(data, nil)
 			must(err)
 		})
 	})
-	row("restore"+how+" and look, µs", func() float64 {
+	row("restore"+how+", and look, µs", func() float64 {
+		data := state()
 		return each(func(int) {
-			s, _, err := m.RestoreSession(state, nil)
+			s, _, err := m().RestoreSession(data, nil)
 			must(err)
 			s.PromptSections(full)
 			s.Tools()
 		})
 	})
+}
+
+// compressed returns how many bytes data has once it is compressed.
+func compressed(data []byte) float64 {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(data)
+	must(err)
+	must(w.Close())
+	return float64(b.Len())
 }
 
 // build2000 makes a Manager with 2,000 times perServer tools, so many at a time.

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/debug"
 )
 
 // perWideServer is how many tools a server has where sessions are measured.
@@ -40,6 +43,7 @@ func measureSessions(n int, row func(string, func() float64)) {
 		turns := sync.OnceValue(func() turnCost { return turnsOf(made(), how != "") })
 		row("turn"+how+", µs", func() float64 { return turns().micros })
 		row("turn"+how+", mallocs", func() float64 { return turns().mallocs })
+		measureStates(made, 3, how+", 20 tools a server", row)
 	}
 	const sessions = 100
 	row("next look after a change, alike, µs", func() float64 {
@@ -58,18 +62,33 @@ func measureSessions(n int, row func(string, func() float64)) {
 			return u.NewSession(nil)
 		})
 	})
-	row("session after Compact, bytes", func() float64 {
-		list := activeSessions(sessions, func(int) *mcphybrid.Session { return m().NewSession(nil) })
-		before := heap()
-		for _, s := range list {
-			s.Compact()
+	kept := func(of func(*mcphybrid.Session)) float64 {
+		opened := func() *mcphybrid.Session {
+			s := m().NewSession(nil)
 			look(s)
+			of(s)
+			return s
+		}
+		opened() // makes what all sessions share
+		list := make([]*mcphybrid.Session, sessions)
+		before := heap()
+		for i := range list {
+			list[i] = opened()
 		}
 		took := (heap() - before) / sessions
 		runtime.KeepAlive(list)
 		return took
+	}
+	row("idle session, bytes", func() float64 { return kept(func(*mcphybrid.Session) {}) })
+	row("session after Compact, bytes", func() float64 {
+		return kept(func(s *mcphybrid.Session) {
+			activate(s, "create an invoice")
+			s.Compact()
+			look(s)
+		})
 	})
 	row("marks of all, µs", func() float64 { return each(func(int) { m().Marks() }) })
+	row("page with 10,000 sessions, µs", func() float64 { return page(m()) })
 	row("placements, µs", func() float64 {
 		s := m().NewSession(nil)
 		return each(func(int) { s.Placements() })
@@ -106,13 +125,18 @@ func activeSessions(n int, made func(i int) *mcphybrid.Session) (list []*mcphybr
 	for i := range n {
 		s := made(i)
 		look(s)
-		for _, h := range s.Search(queries[i%len(queries)], 3) {
-			s.ActivateToolIfDeferred(h.Tool.Name())
-		}
-		look(s)
+		activate(s, queries[i%len(queries)])
 		list = append(list, s)
 	}
 	return list
+}
+
+// activate activates the three best tools for a query, and looks.
+func activate(s *mcphybrid.Session, query string) {
+	for _, h := range s.Search(query, 3) {
+		s.ActivateToolIfDeferred(h.Tool.Name())
+	}
+	look(s)
 }
 
 // nextLook returns what the sections of each of n active sessions take when a tool has come.
@@ -131,27 +155,63 @@ func nextLook(m *mcphybrid.Manager, n int, made func(i int) *mcphybrid.Session) 
 	return micros(least) / float64(n)
 }
 
+// page returns what a person's page takes while there are 10,000 sessions, of which 200 have
+// rights of their own or are of users.
+func page(m *mcphybrid.Manager) float64 {
+	var list []*mcphybrid.Session
+	for i := range 10_000 {
+		switch {
+		case i < 100:
+			list = append(list, m.NewSession(&mcphybrid.SessionOptions{Access: mcphybrid.Access{Deny: []string{fmt.Sprintf("srv%05d/*", i)}}}))
+		case i < 200:
+			u, err := m.NewUser(fmt.Sprint("reader", i), nil)
+			must(err)
+			must(u.AddTools("own", tool("mine", "Does what only this user does")))
+			list = append(list, u.NewSession(nil))
+		default:
+			list = append(list, m.NewSession(nil))
+		}
+		list[i].PromptSections(mcphybrid.PromptFull)
+	}
+	pages := debug.Handler(m)
+	took := each(func(int) {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
+		if w.Code != http.StatusOK {
+			panic(w.Body.String())
+		}
+	})
+	for _, s := range list {
+		s.Close()
+	}
+	return took
+}
+
 // A turnCost is what one turn of a conversation takes.
 type turnCost struct{ micros, mallocs float64 }
 
-// turnsOf has 200 conversations take 20 turns each: a look before each request, a search in
-// one of two turns, one or two calls, and Compact in one of ten. If stores is set, each turn
-// begins by RestoreSession and ends by Save.
+// turnsOf has 1,000 conversations take 20 turns each: a look before each request, a search in
+// one of two turns, one or two calls, and Compact after ten. Some words are searched more than others. If
+// stores is set, each turn begins by RestoreSession and ends by Save.
 func turnsOf(m *mcphybrid.Manager, stores bool) turnCost {
-	const conversations, turns = 200, 20
-	r, ctx, queries := rand.New(rand.NewPCG(5, 6)), context.Background(), queries()
-	sessions, states := make([]*mcphybrid.Session, conversations), make([]json.RawMessage, conversations)
-	for i := range sessions {
-		sessions[i] = m.NewSession(nil)
-		states[i] = sessions[i].Save()
+	const conversations, turns = 1000, 20
+	r, ctx := rand.New(rand.NewPCG(5, 6)), context.Background()
+	word := func(words []string) func() string {
+		z := rand.NewZipf(r, 1.1, 10, uint64(len(words)-1))
+		return func() string { return words[z.Uint64()] }
 	}
+	verb, thing := word(verbs), word(things)
+	sessions, states := make([]*mcphybrid.Session, conversations), make([]json.RawMessage, conversations)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	begin := cpu()
 	for turn := range turns {
 		for i, s := range sessions {
-			if stores {
+			switch {
+			case turn == 0:
+				s = m.NewSession(nil)
+			case stores:
 				var err error
 				s, _, err = m.RestoreSession(states[i], nil)
 				must(err)
@@ -159,7 +219,7 @@ func turnsOf(m *mcphybrid.Manager, stores bool) turnCost {
 			s.NextTurn()
 			look(s)
 			if r.IntN(2) == 0 {
-				_, err := s.Call(ctx, mcphybrid.SearchToolName, map[string]any{"query": queries[r.IntN(len(queries))]})
+				_, err := s.Call(ctx, mcphybrid.SearchToolName, map[string]any{"query": verb() + " a " + thing()})
 				must(err)
 				look(s)
 			}
@@ -173,17 +233,20 @@ func turnsOf(m *mcphybrid.Manager, stores bool) turnCost {
 				must(err)
 				look(s)
 			}
-			if turn%10 == 9 {
+			if turn == 10 {
 				s.Compact()
 			}
 			if stores {
 				states[i] = s.Save()
 				s.Close()
+			} else {
+				sessions[i] = s
 			}
 		}
 	}
 	took := micros(cpu() - begin)
 	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(sessions)
 	const all = conversations * turns
 	return turnCost{took / all, float64(after.Mallocs-before.Mallocs) / all}
 }

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http/httptest"
@@ -109,19 +107,11 @@ func (c *counter) Put(name string, data []byte) error {
 	return nil
 }
 
-// stored returns how many bytes an engine has of a state beside its opening.
-func stored(state []byte, compressed bool) float64 {
+// shortened returns what an engine has of a state beside its opening.
+func shortened(state []byte) []byte {
 	short, err := openings.New(make(keeper)).Shorten(context.Background(), state)
 	must(err)
-	if !compressed {
-		return float64(len(short))
-	}
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err = w.Write(short)
-	must(err)
-	must(w.Close())
-	return float64(b.Len())
+	return short
 }
 
 // A keeper has openings in memory.

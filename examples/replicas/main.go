@@ -54,7 +54,7 @@ func show(ctx context.Context, w io.Writer, folder string) error {
 		if err != nil {
 			return err
 		}
-		if replicas[i], err = newReplica(ctx, fmt.Sprintf("replica %d", i+1), engine, desk); err != nil {
+		if replicas[i], err = newReplica(ctx, fmt.Sprintf("replica %d", i+1), engine, desk, 0); err != nil {
 			return err
 		}
 		defer replicas[i].mgr.Close()

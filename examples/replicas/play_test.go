@@ -29,6 +29,9 @@ type settings struct {
 	away          time.Duration // how long the store is away
 	time          time.Duration // how long to go on killing; each dies at least once
 	pause         time.Duration // between kills
+
+	programs []program                          // of the replicas, or nil if this one
+	disturb  func(context.Context, *cast) error // what happens, if not (*cast).kill
 }
 
 // A cast is all that runs.
@@ -65,6 +68,9 @@ type report struct {
 }
 
 func (r *report) String() string {
+	if len(r.after) == 0 {
+		return fmt.Sprintf("%d conversations, %d turns, %d of them asked of two replicas at once; %d tools called again after a failure; %d replicas replaced", r.conversations, r.turns, r.doubled, r.again, r.kills)
+	}
 	return fmt.Sprintf("%d conversations, %d turns, %d of them asked of two replicas at once; %d tools called again after a failure; %d replicas killed, and the store %d times. The %d turns within %v after its return took %v, one in a hundred more than %v, the last %v.",
 		r.conversations, r.turns, r.doubled, r.again, r.kills, r.outages, len(r.after), afterwards, r.after[len(r.after)/2], r.after[len(r.after)*99/100], r.after[len(r.after)-1])
 }
@@ -101,7 +107,11 @@ func play(ctx context.Context, s settings, note func(string, ...any)) (_ *report
 			}
 		})
 	}
-	err = c.disturb(ctx)
+	if s.disturb != nil {
+		err = s.disturb(ctx, c)
+	} else {
+		err = c.kill(ctx)
+	}
 	c.over.Store(true)
 	talking.Wait()
 	if err == nil {
@@ -181,6 +191,10 @@ func (c *cast) stop() {
 }
 
 func (c *cast) revive(i int) error {
+	begin := begin
+	if c.programs != nil {
+		begin = c.programs[i].begin
+	}
 	p, err := begin("as-replica", c.url, c.desk)
 	if err != nil {
 		return err
@@ -224,25 +238,17 @@ func (c *cast) goesOn(ctx context.Context) error {
 	return until(ctx, func() bool { return c.answered.Load() >= least })
 }
 
-// disturb kills each replica, and the store after every second round of these, while the
+// kill kills each replica, and the store after every second round of these, while the
 // conversations go on.
-func (c *cast) disturb(ctx context.Context) error {
+func (c *cast) kill(ctx context.Context) error {
 	if err := c.goesOn(ctx); err != nil {
 		return err
 	}
 	for begun, round := time.Now(), 0; round == 0 || time.Since(begun) < c.time; round++ {
 		for i := range c.replicas {
 			c.note("kill replica %d", i+1)
-			c.replicas[i].kill()
-			c.kills++
-			if err := c.goesOn(ctx); err != nil {
-				return fmt.Errorf("without replica %d: %w", i+1, err)
-			}
-			if err := c.revive(i); err != nil {
+			if err := c.replace(ctx, i); err != nil {
 				return err
-			}
-			if err := until(ctx, func() bool { return c.addresses()[i] != "" }); err != nil {
-				return fmt.Errorf("replica %d does not come back: %w", i+1, err)
 			}
 			if err := wait(ctx, c.pause); err != nil {
 				return err
@@ -253,6 +259,22 @@ func (c *cast) disturb(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// replace kills a replica and, once the others have gone on, starts it again.
+func (c *cast) replace(ctx context.Context, i int) error {
+	c.replicas[i].kill()
+	c.kills++
+	if err := c.goesOn(ctx); err != nil {
+		return fmt.Errorf("without replica %d: %w", i+1, err)
+	}
+	if err := c.revive(i); err != nil {
+		return err
+	}
+	if err := until(ctx, func() bool { return c.addresses()[i] != "" }); err != nil {
+		return fmt.Errorf("replica %d does not come back: %w", i+1, err)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/stores/pgstore"
 	"github.com/nats-io/nats.go"
 )
@@ -97,6 +98,17 @@ func runLine(storeURL, port string) error {
 // schemaVariable names the schema of a test in PostgreSQL, for its processes.
 const schemaVariable = "REPLICAS_SCHEMA"
 
+// These tell a replica which version of states it writes, and that it keeps no parts of them.
+const (
+	versionVariable = "REPLICAS_STATE_VERSION"
+	wholeVariable   = "REPLICAS_WHOLE_STATES"
+)
+
+// withoutParts is an engine whose states have all themselves.
+type withoutParts struct{ engine }
+
+func (withoutParts) Parts() store.Parts { return nil }
+
 // openStore opens the engine that a URL is of, for a replica whose process ends with it.
 func openStore(ctx context.Context, storeURL string) (engine, error) {
 	if strings.HasPrefix(storeURL, "postgres") {
@@ -128,7 +140,11 @@ func runReplica(storeURL, deskURL string) error {
 	if err != nil {
 		return err
 	}
-	r, err := newReplica(ctx, strconv.Itoa(os.Getpid()), engine, mcphybrid.ServerConfig{Name: "desk", URL: deskURL})
+	version, _ := strconv.Atoi(os.Getenv(versionVariable)) // 0 if it is not set
+	if os.Getenv(wholeVariable) != "" {
+		engine = withoutParts{engine}
+	}
+	r, err := newReplica(ctx, strconv.Itoa(os.Getpid()), engine, mcphybrid.ServerConfig{Name: "desk", URL: deskURL}, version)
 	if err != nil {
 		return err
 	}
@@ -187,11 +203,22 @@ type process struct {
 
 // begin starts a process.
 func begin(args ...string) (*process, error) {
-	program, err := os.Executable()
+	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	return program{path: self}.begin(args...)
+}
+
+// A program is this test, or that of another version.
+type program struct {
+	path string
+	env  []string // beside that of this process
+}
+
+func (of program) begin(args ...string) (_ *process, err error) {
+	p := &process{cmd: exec.Command(of.path, args...), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), of.env...)
 	p.cmd.Stderr = os.Stderr
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err

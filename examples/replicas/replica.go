@@ -64,12 +64,14 @@ type replica struct {
 	leases   store.Leases
 }
 
-// newReplica returns a replica that follows, until ctx ends, what others store.
-func newReplica(ctx context.Context, name string, engine engine, desk mcphybrid.ServerConfig) (*replica, error) {
+// newReplica returns a replica that follows, until ctx ends, what others store. version is
+// Options.StateVersion: 0, or while an upgrade runs, the one that replicas of the release before read.
+func newReplica(ctx context.Context, name string, engine engine, desk mcphybrid.ServerConfig, version int) (*replica, error) {
 	cache, trust := engine.Document("cache"), engine.Document("trust")
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
 		Inline: mcphybrid.InlineOptions{Max: 10}, Servers: []mcphybrid.ServerConfig{desk},
 		Cache: cache, TrustStore: trust, StateParts: engine.Parts(), Usage: &mcphybrid.UsageOptions{Store: engine.Document("usage")},
+		StateVersion: version,
 	})
 	if err := mgr.Start(ctx); err != nil {
 		mgr.Close()

@@ -30,6 +30,7 @@ const list = async () => (await client.listTools()).tools.map((t) => t.name);
 const call = async (name, args) => (await client.callTool({ name, arguments: args })).content[0].text;
 
 const got = { instructions: client.getInstructions(), tools: await list() };
+got.items = (await client.callTool({ name: "mcp_office__boxes" })).structuredContent.items.length; // which the SDK checks
 got.found = await call("mcp_tool_search", { query: "weigh a parcel" });
 const [name] = got.found.match(/mcp_\w+__weigh_parcel/);
 if (got.tools.includes("mcp_tool_call")) {

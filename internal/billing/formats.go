@@ -149,11 +149,7 @@ func (c *content) parts(kind Kind, raw json.RawMessage) ([]part, error) {
 		if err := json.Unmarshal(c.Content, &found); err != nil {
 			return nil, err
 		}
-		raw, err := json.Marshal(found.References)
-		if err != nil {
-			return nil, err
-		}
-		return result(raw)
+		return result([]byte(text.JSON(found.References)))
 	case "tool_addition":
 		return defined(kind, []json.RawMessage{c.Tool.Definition})
 	case "tool_search_output", "additional_tools":

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -66,27 +68,30 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// An answer that does not fit does not go out.
+// An answer that does not fit does not go out, and the log says why.
 func TestAnswers(t *testing.T) {
 	accept := mcp.ElicitationResponseActionAccept
 	for name, test := range map[string]struct {
 		answer, want *mcp.ElicitationResult
+		logged       string
 	}{
-		"fits": {elicited(accept, map[string]any{"n": 5}), elicited(accept, map[string]any{"n": 5.0})},
+		"fits": {elicited(accept, map[string]any{"n": 5}), elicited(accept, map[string]any{"n": 5.0}), ""},
 		"a struct": {elicited(accept, struct {
 			N int `json:"n"`
-		}{5}), elicited(accept, map[string]any{"n": 5.0})},
-		"wrong type":     {elicited(accept, map[string]any{"n": "5"}), nil},
-		"missing":        {elicited(accept, nil), nil},
-		"no object":      {elicited(accept, []int{5}), nil},
-		"no JSON":        {elicited(accept, func() {}), nil},
-		"unknown action": {elicited("maybe", map[string]any{"n": 5}), nil},
-		"none":           {nil, nil},
-		"cancel":         {elicited(mcp.ElicitationResponseActionCancel, 5), elicited(mcp.ElicitationResponseActionCancel, nil)},
+		}{5}), elicited(accept, map[string]any{"n": 5.0}), ""},
+		"wrong type":     {elicited(accept, map[string]any{"n": "5"}), nil, "its answer does not fit the requestedSchema: /n: "},
+		"missing":        {elicited(accept, nil), nil, "its answer does not fit the requestedSchema: "},
+		"no object":      {elicited(accept, []int{5}), nil, "its answer does not fit the requestedSchema: "},
+		"no JSON":        {elicited(accept, func() {}), nil, "json: unsupported type"},
+		"unknown action": {elicited("maybe", map[string]any{"n": 5}), nil, "its answer has the unknown action"},
+		"none":           {nil, nil, "it returned neither an answer nor an error"},
+		"cancel":         {elicited(mcp.ElicitationResponseActionCancel, 5), elicited(mcp.ElicitationResponseActionCancel, nil), ""},
+		"decline":        {elicited(mcp.ElicitationResponseActionDecline, 5), elicited(mcp.ElicitationResponseActionDecline, nil), ""},
 	} {
+		log := new(mcptest.Log)
 		d := newDesk(t, ask.Hooks{Elicit: func(context.Context, ask.Asker, mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
 			return test.answer, nil
-		}}, nil)
+		}}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
 		r, err := d.Elicit(t.Context(), mcp.ElicitationRequest{Params: mcp.ElicitationParams{RequestedSchema: json.RawMessage(
 			`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}})
 		assert.NoError(t, err, name)
@@ -94,6 +99,11 @@ func TestAnswers(t *testing.T) {
 			test.want = elicited(mcp.ElicitationResponseActionCancel, nil)
 		}
 		assert.Equal(t, test.want, r, name)
+		if test.logged == "" {
+			assert.Empty(t, log.String(), name)
+		} else {
+			assert.Contains(t, log.String(), test.logged, name)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -167,6 +168,95 @@ func TestChangesAreSmall(t *testing.T) {
 	})
 }
 
+// A key that no part can have is none that a store is asked for: it may be the path of a file.
+func TestForeignKeysAreNotAskedFor(t *testing.T) {
+	const secret = "../secret"
+	doc := new(mcptest.Split)
+	require.NoError(t, doc.Put(secret, []byte(`{"version":2,"servers":{}}`)))
+	part := []byte(`{"of":"` + secret + `","server":"s"}`)
+	require.NoError(t, doc.Put(store.KeyOf(part), part))
+	for data, asked := range map[string]int{
+		`{"version":2,"base":"` + secret + `","servers":{}}`:                                                 0,
+		`{"version":2,"servers":{"s":{"config":"c","part":"` + secret + `"}}}`:                               0,
+		`{"version":2,"servers":{"s":{"config":"c","part":"` + store.KeyOf(part) + `"}}}`:                    1,
+		`{"version":2,"servers":{"s":{"config":"c","part":"` + store.KeyOf([]byte("there is none")) + `"}}}`: 1,
+	} {
+		require.NoError(t, doc.Save([]byte(data)))
+		doc.Gets()
+		if c, err := begin(doc).Read(); err == nil {
+			assert.Nil(t, c.Server("s"), data)
+		}
+		assert.Equal(t, asked, doc.Gets(), data)
+	}
+}
+
+// An empty list that is listed again is the same.
+func TestEmptyListsAreNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		doc := new(mcptest.Split)
+		p := begin(doc)
+		for i, prompts := range [][]string{{}, {}, {"one"}, {"one"}, {}, {}} {
+			p.Put("a", time.Now(), true, func() *Server {
+				return &Server{Config: "c", Lists: map[string][]string{Tools: {"t"}, "prompt": prompts}}
+			})
+			time.Sleep(2 * time.Second)
+			assert.Equal(t, 1-i%2, doc.Saved().Times, "list %d", i)
+			c, err := begin(doc).Read()
+			require.NoError(t, err)
+			assert.Equal(t, prompts, c.Server("a").Lists["prompt"], "list %d", i)
+		}
+		p.Close()
+	})
+}
+
+// Changes take whole pieces of the old list, and no more of it than it has.
+func TestPiecesOfOldLists(t *testing.T) {
+	t.Parallel()
+	old := map[string][]string{Tools: {"a", "b", "c"}}
+	for _, test := range []struct {
+		of   []piece
+		want []string // nil: they do not fit
+	}{
+		{[]piece{}, []string{}},
+		{[]piece{{N: 3}}, []string{"a", "b", "c"}},
+		{[]piece{{From: 1, N: 2}, {New: "d"}, {N: 1}}, []string{"b", "c", "d", "a"}},
+		{[]piece{{From: 2, N: 1}, {From: 3, N: 0, New: "x"}}, []string{"c", "x"}},
+		{[]piece{{N: 3}, {N: 2}}, []string{"a", "b", "c", "a", "b"}}, // no more than the old list and the pieces together
+		{[]piece{{N: 3}, {N: 3}}, nil},
+		{[]piece{{N: 3}, {N: 3}, {N: 3}}, nil},
+		{[]piece{{N: 4}}, nil},
+		{[]piece{{From: 1, N: 3}}, nil},
+		{[]piece{{From: 4, N: 1}}, nil},
+		{[]piece{{From: -1, N: 1}}, nil},
+		{[]piece{{N: -1}}, nil},
+	} {
+		next, err := pieces{Tools: test.of}.apply(old)
+		if test.want == nil {
+			assert.ErrorIs(t, err, errPieces, "%v", test.of)
+		} else if assert.NoError(t, err, "%v", test.of) {
+			assert.Equal(t, map[string][]string{Tools: test.want}, next, "%v", test.of)
+		}
+	}
+}
+
+// What is forgotten before it is stored is not stored, and what was stays.
+func TestForget(t *testing.T) {
+	each(t, func(t *testing.T, doc store.Document) {
+		p := begin(doc)
+		p.put("stored", "1")
+		time.Sleep(2 * time.Second)
+		p.put("stored", "2")
+		p.put("new", "1")
+		p.Forget("stored")
+		p.Forget("new")
+		p.Forget("unknown")
+		p.Close()
+		assert.Empty(t, *p.errs)
+		assert.Equal(t, []string{"1"}, tools(t, doc, "stored"))
+		assert.Nil(t, tools(t, doc, "new"))
+	})
+}
+
 // That a list was read again, and is the same, is written with what has changed, or by Close.
 func TestUnchangedListsAreNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -208,6 +298,111 @@ func TestUnchangedListsAreNotWritten(t *testing.T) {
 		p.Close()
 		assert.Zero(t, doc.Saved(), "what is from the store is not written again")
 	})
+}
+
+// Once a day it is written all the same that a list is the same: a process that crashes loses no more.
+func TestUnchangedListsAreWrittenOnceADay(t *testing.T) {
+	each(t, func(t *testing.T, doc store.Document) {
+		p := begin(doc)
+		defer p.Close()
+		first := time.Now()
+		p.put("a", "1")
+		listed := func() time.Time {
+			time.Sleep(5 * time.Second)
+			c, err := begin(doc).Read()
+			require.NoError(t, err)
+			return c.Server("a").Listed
+		}
+		assert.WithinDuration(t, first, listed(), 0)
+		time.Sleep(24*time.Hour - 6*time.Second)
+		p.Again("a", time.Now())
+		assert.WithinDuration(t, first, listed(), 0)
+		p.Again("b", time.Now())
+		p.Again("a", first.Add(24*time.Hour))
+		assert.WithinDuration(t, first.Add(24*time.Hour), listed(), 0)
+	})
+}
+
+// That a list is the same is written beside another list if it is more than a minute newer.
+func TestUnchangedListsAreWrittenBesideOthers(t *testing.T) {
+	for after, want := range map[time.Duration]bool{time.Minute: false, time.Minute + 1: true} {
+		synctest.Test(t, func(t *testing.T) {
+			doc := new(mcptest.Split)
+			p := begin(doc)
+			defer p.Close()
+			first := time.Now()
+			p.put("a", "1")
+			time.Sleep(2 * time.Second)
+			p.Again("a", first.Add(after))
+			p.put("b", "1")
+			time.Sleep(2 * time.Second)
+			c, err := begin(doc).Read()
+			require.NoError(t, err)
+			require.NotNil(t, c.Server("b"))
+			assert.Equal(t, want, c.Server("a").Listed.Equal(first.Add(after)), after)
+			assert.Equal(t, !want, c.Server("a").Listed.Equal(first), after)
+		})
+	}
+}
+
+// Another process's list of less than a minute ago, which is the same, is not written again.
+func TestListsThatAnotherProcessHas(t *testing.T) {
+	for after, want := range map[time.Duration]bool{0: false, time.Minute - 1: false, time.Minute: true} {
+		synctest.Test(t, func(t *testing.T) {
+			doc := new(mcptest.Split)
+			first := time.Now()
+			for _, listed := range []time.Time{first, first.Add(after)} {
+				p := begin(doc)
+				p.Put("a", listed, true, func() *Server { return &Server{Config: "c", Lists: map[string][]string{Tools: {"1"}}} })
+				p.Close()
+				assert.Empty(t, *p.errs)
+			}
+			c, err := begin(doc).Read()
+			require.NoError(t, err)
+			assert.Equal(t, want, c.Server("a").Listed.Equal(first.Add(after)) && after > 0, after)
+			assert.Equal(t, 1, doc.Saved().Times, "one part has it")
+		})
+	}
+}
+
+// Of one server, what was listed later by the same configuration is newer, unless its clock was wrong.
+func TestIsNewer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		at := func(config string, d time.Duration) *Server { return &Server{Config: config, Listed: now.Add(d)} }
+		old := at("c", -time.Hour)
+		for _, test := range []struct {
+			s    *Server
+			want bool
+		}{
+			{nil, false}, {old, false}, {at("c", -2*time.Hour), false}, {at("c", 1-time.Hour), true}, {at("d", 0), false},
+			{at("c", 5*time.Minute), true}, {at("c", 5*time.Minute+1), false},
+		} {
+			assert.Equal(t, test.want, test.s.isNewer(old), "%v", test.s)
+		}
+	})
+}
+
+// Where a document has lists in both forms, those of the newer form count.
+func TestFormsOfLists(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]map[string][]string{
+		`{}`:                                 {},
+		`{"lists":{"tool":["a"]}}`:           {"tool": {"a"}},
+		`{"tools":["a"],"more":{"x":["b"]}}`: {Tools: {"a"}, "x": {"b"}},
+		`{"more":{"x":["b"]}}`:               {},
+		`{"lists":{"x":["a"]},"tools":["b"],"more":{"y":["c"]}}`: {"x": {"a"}},
+	} {
+		c := &Catalog{Servers: map[string]json.RawMessage{"s": json.RawMessage(said)}}
+		got := c.server("s")
+		require.NotNil(t, got, said)
+		assert.Len(t, got.Lists, len(want), said)
+		for kind, list := range want {
+			assert.Equal(t, list, got.Lists[kind], said)
+		}
+	}
+	assert.Nil(t, (&Catalog{}).server("s"))
 }
 
 // A document of version 1 has all lists. It is read; from then on each server has a part.
@@ -381,8 +576,10 @@ func TestMalformedDocument(t *testing.T) {
 			synctest.Wait()
 			assert.Equal(t, []string{"1"}, tools(t, doc, "a"))
 		}
-		require.NoError(t, doc.Save([]byte(`{"version":9,"servers":{"x":5}}`)))
-		assert.Nil(t, tools(t, doc, "x"), "of another version")
+		for version, want := range map[int][]string{0: nil, 2: {"1"}, 3: nil} {
+			require.NoError(t, doc.Save(fmt.Appendf(nil, `{"version":%d,"servers":{"x":{"config":"c","listed":"2026-01-01T00:00:00Z","lists":{"tool":["1"]}}}}`, version)))
+			assert.Equal(t, want, tools(t, doc, "x"), "version %d", version)
+		}
 		p.Close()
 		assert.Empty(t, *p.errs)
 	})

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,6 +151,37 @@ func TestNews(t *testing.T) {
 		b.put("s", list...) // it has listed the same
 		time.Sleep(2 * time.Second)
 		assert.Nil(t, news(a))
+		a.Close()
+		b.Close()
+		assert.Empty(t, append(*a.errs, *b.errs...))
+	})
+}
+
+// What is in the store is news whether our own list is stored or waits for that.
+func TestNewsBesideAListThatWaits(t *testing.T) {
+	each(t, func(t *testing.T, doc store.Document) {
+		news := func(p process) []string {
+			found, err := p.Read()
+			require.NoError(t, err)
+			s := found.News("s")
+			require.NotNil(t, s)
+			return s.Lists[Tools]
+		}
+		a, b := begin(doc), begin(doc)
+		list := catalog(20)
+		a.put("s", list...)
+		time.Sleep(2 * time.Second)
+		b.put("other")
+		synctest.Wait() // it has saved, so its next save waits
+		b.put("s", append(catalog(20), "of b")...)
+		assert.Equal(t, list, news(b), "nothing of b is stored")
+		time.Sleep(2 * time.Second)
+		next := append(catalog(19), "of a")
+		a.put("s", next...)
+		time.Sleep(2 * time.Second)
+		slices.Reverse(list)
+		b.Put("s", time.Now(), false, func() *Server { return &Server{Config: "c", Lists: map[string][]string{Tools: list}} })
+		assert.Equal(t, next, news(b), "an older list of b is stored")
 		a.Close()
 		b.Close()
 		assert.Empty(t, append(*a.errs, *b.errs...))
@@ -324,7 +356,13 @@ func TestOtherProcessIsFaster(t *testing.T) {
 	for races := range 8 {
 		synctest.Test(t, func(t *testing.T) {
 			doc := &hurried{Split: new(mcptest.Split), races: races}
+			var atOnce []int // attempts between pauses
+			var last time.Time
 			doc.lists = func() {
+				if !time.Now().Equal(last) {
+					last, atOnce = time.Now(), append(atOnce, 0)
+				}
+				atOnce[len(atOnce)-1]++
 				p := begin(doc.Split)
 				listed := time.Now().Add(-time.Hour - time.Duration(doc.races)*time.Minute)
 				p.Put("s", listed, true, func() *Server {
@@ -339,10 +377,82 @@ func TestOtherProcessIsFaster(t *testing.T) {
 			synctest.Wait()
 			assert.Zero(t, doc.races)
 			assert.Equal(t, []string{"new"}, tools(t, doc, "s"), "%d races", races)
+			want := [][]int{nil, {1}, {2}, {3}, {3, 1}, {3, 2}, {3, 3}, {3, 3, 1}}
+			assert.Equal(t, want[races], atOnce, "three attempts at once")
 			p.Close()
 			assert.Empty(t, *p.errs)
 		})
 	}
+}
+
+// conflicted is a store in which another process changes the document during an update.
+type conflicted struct {
+	*mcptest.Split
+	other func() // nil once it has
+}
+
+func (c *conflicted) Update(_ context.Context, change func([]byte) ([]byte, error)) error {
+	if other := c.other; other != nil {
+		c.other = nil
+		data, err := c.Load()
+		if _, err2 := change(data); err != nil || err2 != nil {
+			return errors.Join(err, err2)
+		}
+		other()
+	}
+	data, err := c.Load()
+	if err != nil {
+		return err
+	}
+	if data, err = change(data); err != nil {
+		return err
+	}
+	return c.Save(data)
+}
+
+// What an update has entered in vain is saved all the same.
+func TestUpdateThatBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		doc := &conflicted{Split: new(mcptest.Split)}
+		doc.other = func() {
+			p := begin(doc.Split)
+			p.Put("s", time.Now().Add(-time.Hour), true, func() *Server {
+				return &Server{Config: "c", Lists: map[string][]string{Tools: {"old"}}}
+			})
+			p.Close()
+			assert.Empty(t, *p.errs)
+		}
+		p := begin(doc)
+		p.put("s", "new")
+		p.Close()
+		assert.Empty(t, *p.errs)
+		assert.Equal(t, []string{"new"}, tools(t, doc, "s"))
+	})
+}
+
+// broken counts attempts to save in it.
+type broken struct {
+	*mcptest.Split
+	saves atomic.Int32
+}
+
+func (b *broken) Save([]byte) error {
+	b.saves.Add(1)
+	return errors.New("no network")
+}
+
+// A store that fails is left alone until the next save.
+func TestBrokenStoreIsAskedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		doc := &broken{Split: new(mcptest.Split)}
+		p := begin(doc)
+		p.put("s", "tool")
+		p.Save()
+		synctest.Wait()
+		assert.EqualValues(t, 1, doc.saves.Load())
+		assert.Len(t, *p.errs, 1)
+		p.Close()
+	})
 }
 
 // A list from a process whose clock was ahead is replaced.

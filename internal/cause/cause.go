@@ -31,21 +31,33 @@ const (
 	Folder   = "folder"   // the folder to start it in is not there
 	Package  = "package"  // the launcher, such as npx, does not get it: its name, its version
 	Registry = "registry" // the launcher does not reach the registry
-	Token    = "token"    // the token in its configuration was refused
+	Broken   = "broken"   // what the launcher installed earlier is not whole
+	Token    = "token"    // the token in its configuration was refused, or it has none and there is no login
 	Login    = "login"    // a person has to log in
 	Status   = "status"   // its address answers with an error status
 	Timeout  = "timeout"  // it does not answer in time
 	Address  = "address"  // nobody answers at its address
 	Foreign  = "foreign"  // what answers is no MCP server
+	Output   = "output"   // its program writes what is no MCP message to its standard output
 	Exit     = "exit"     // its program ended by itself
 	Killed   = "killed"   // its program was ended by a signal
 )
+
+// UnsetVariables begins the error of a configuration whose variables are not set.
+const UnsetVariables = "environment variables not set: "
 
 // MaxWhat is how long What may be, in characters.
 const MaxWhat = 300
 
 // ErrToken is within the error of a server that refuses the token in its configuration.
 var ErrToken = errors.New("the token in its header was refused")
+
+// ErrNoLogin is within the error of a server that refuses requests without a token.
+var ErrNoLogin = errors.New("wants a token in its headers, and names no place to log in")
+
+// ErrOutput is within the error of a program that says something else on its standard output than
+// an answer. What it says follows, quoted.
+var ErrOutput = errors.New("what it writes to its standard output is no MCP message")
 
 // Of returns why a server that failed with err is not ready. Logins are for the caller to know.
 func Of(err error) Cause {
@@ -55,7 +67,7 @@ func Of(err error) Cause {
 	if e := new(explained); errors.As(err, &e) {
 		return e.cause
 	}
-	said := err.Error()
+	said := textOf(err)
 	c := Cause{What: bare(said)}
 	var (
 		notThere *fs.PathError
@@ -63,12 +75,16 @@ func Of(err error) Cause {
 	)
 	status, words, ended := exited(said)
 	switch {
-	case strings.HasPrefix(c.What, "environment variables not set: "):
+	case strings.HasPrefix(c.What, UnsetVariables):
 		c.Kind = Unset
 	case errors.Is(err, ErrToken):
 		c = Cause{Token, ErrToken.Error()}
+	case errors.Is(err, ErrNoLogin):
+		c = Cause{Token, "it " + ErrNoLogin.Error()}
+	case errors.Is(err, ErrOutput):
+		c = Cause{Output, quotedAfter(said, ErrOutput.Error()+": ")}
 	case errors.Is(err, exec.ErrNotFound):
-		c = noProgram(quotedIn(said))
+		c = noProgram(programIn(said))
 	case errors.As(err, &notThere) && notThere.Op == "fork/exec" && errors.Is(notThere, fs.ErrNotExist):
 		c = noProgram(notThere.Path)
 	case errors.As(err, &notThere) && notThere.Op == "fork/exec":
@@ -101,13 +117,36 @@ var (
 	layers   = regexp.MustCompile(`^(?:mcphybrid: |initialize: |transport error: |the connection failed: )+`)
 )
 
+// maxSaid is how many bytes of an error are searched for its cause, half of them at each end. A
+// server may have written megabytes of it.
+const maxSaid = 64 << 10
+
+// textOf returns the text of err, without the middle of a long one.
+func textOf(err error) string {
+	said := err.Error()
+	if len(said) <= maxSaid {
+		return said
+	}
+	return strings.ToValidUTF8(said[:maxSaid/2], "") + "…" + strings.ToValidUTF8(said[len(said)-maxSaid/2:], "")
+}
+
 // bare returns an error's text without the names of the layers that it came through.
 func bare(said string) string { return layers.ReplaceAllString(said, "") }
 
-// quotedIn returns the first quoted part of a text, or the text.
-func quotedIn(said string) string {
-	if i := strings.IndexByte(said, '"'); i >= 0 {
-		if quoted, err := strconv.QuotedPrefix(said[i:]); err == nil {
+// quotedAfter returns begin and the quoted text that follows it in said.
+func quotedAfter(said, begin string) string {
+	_, rest, _ := strings.Cut(said, begin)
+	if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+		rest = quoted
+	}
+	return begin + rest
+}
+
+// programIn returns the program that a text of os/exec names, wherever that is in said, or said. The
+// error itself may have secrets, which its text has no more.
+func programIn(said string) string {
+	if _, named, ok := strings.Cut(said, "exec: "); ok {
+		if quoted, err := strconv.QuotedPrefix(named); err == nil {
 			name, _ := strconv.Unquote(quoted)
 			return name
 		}
@@ -163,6 +202,9 @@ func exited(said string) (status, words string, ok bool) {
 
 // ofExit returns why a program ended.
 func ofExit(status, words string) Cause {
+	if folder := brokenFolder(words); folder != "" {
+		return Cause{Broken, "npx did not install all of it, or was ended meanwhile: remove the folder " + folder + " and start it again"}
+	}
 	for _, find := range []func(string) string{npm, uv, docker} {
 		if what := find(words); strings.Contains(what, unreached) {
 			return Cause{Registry, what}
@@ -205,6 +247,28 @@ func npm(words string) string {
 		what += ": " + m[1] + m[2]
 	}
 	return "npm: " + what
+}
+
+var (
+	// npxFolder matches where npx installs a package, in a text that has lost its line breaks.
+	npxFolder = regexp.MustCompile(`((?:\b[A-Za-z]:)?[/\\][^'"():\x60]*?[/\\]_npx[/\\][0-9a-f]{8,})(?:[/\\'"]| |$)`)
+	// missing matches what programs and npm say of a folder that is not whole.
+	missing = regexp.MustCompile(`MODULE_NOT_FOUND|Cannot find (?:module|package) '|npm (?:error|ERR!) code (?:ENOTEMPTY|ENOENT|EEXIST)\b`)
+)
+
+// brokenFolder returns the folder in which npx left a package that is not whole, or "".
+func brokenFolder(words string) string {
+	if !missing.MatchString(words) {
+		return ""
+	}
+	m := npxFolder.FindStringSubmatch(words)
+	if m == nil {
+		return ""
+	}
+	if i := strings.LastIndex(m[1], " /"); i >= 0 && m[1][0] == '/' {
+		return m[1][i+1:]
+	}
+	return m[1]
 }
 
 // unreached ends what npm says of a registry that can't be reached.

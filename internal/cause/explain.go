@@ -18,16 +18,17 @@ func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }
 
 // Explain returns err as people should read it: with its cause before all that programs say
-// around it, where that is much, and without the noise of it. [Of] returns the same for both.
+// around it, where that is much, and without the noise of it and the names of the layers that it
+// came through. [Of] returns the same for both.
 func Explain(err error) error {
 	if err == nil || errors.As(err, new(*explained)) {
 		return err
 	}
-	said := err.Error()
-	tidy := tidied(said)
+	said := textOf(err)
+	tidy := bare(tidied(said))
 	c := Of(err)
 	switch c.Kind {
-	case Line, Package, Registry, Status:
+	case Line, Package, Registry, Broken, Status:
 		return &explained{err, c, fmt.Sprintf("%s (%s)", c.What, tidy)}
 	}
 	if tidy == said {

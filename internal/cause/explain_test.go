@@ -3,7 +3,9 @@ package cause
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -21,7 +23,9 @@ func TestExplain(t *testing.T) {
 		{ended("npm error code EOTHER npm error what npm error A complete log of this run can be found in: /x.log"),
 			`npm: it failed (EOTHER) (exit status 1; its last words: "npm error code EOTHER what A complete log of this run can be found in: /x.log")`},
 		{errors.New("initialize: transport error: request failed with status 501: <!DOCTYPE HTML>\n<html>\n<p>Error</p>\n</html>\n"),
-			"its address answers with status 501 (initialize: transport error: request failed with status 501)"},
+			"its address answers with status 501 (request failed with status 501)"},
+		{fmt.Errorf("initialize: transport error: %w by server %q", ErrToken, "crm"), `the token in its header was refused by server "crm"`},
+		{errors.New("initialize: transport error: the connection failed: dial tcp 127.0.0.1:1: connect: connection refused"), "dial tcp 127.0.0.1:1: connect: connection refused"},
 		{errors.New("the answer: <html><body>"), "the answer"},
 		{errors.New("no answer within 20s"), "no answer within 20s"},
 		{ended("Error: no"), `exit status 1; its last words: "Error: no"`},
@@ -34,4 +38,20 @@ func TestExplain(t *testing.T) {
 		assert.Equal(t, is, Explain(is))
 	}
 	assert.NoError(t, Explain(nil))
+}
+
+// Of megabytes that a server wrote, both ends are searched.
+func TestExplainLong(t *testing.T) {
+	t.Parallel()
+	page := "<html>" + strings.Repeat("<p>ü</p>", 1<<17) + "</html>"
+	assert.EqualError(t, Explain(errors.New("request failed with status 500: "+page+"; and over the older transport: EOF")),
+		"its address answers with status 500 (request failed with status 500; and over the older transport: EOF)")
+	for n := range 4 {
+		is := Explain(errors.New("initialize: " + strings.Repeat("x", n) + strings.Repeat("ü", maxSaid)))
+		assert.LessOrEqual(t, len(is.Error()), maxSaid+len("…"))
+		assert.True(t, utf8.ValidString(is.Error()))
+	}
+	whole := "initialize: " + strings.Repeat("x", maxSaid-len("initialize: "))
+	assert.NotContains(t, Explain(errors.New(whole)).Error(), "…")
+	assert.Contains(t, Explain(errors.New(whole+"x")).Error(), "…")
 }

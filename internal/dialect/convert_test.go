@@ -516,6 +516,29 @@ func TestAlternativesThatAllowAll(t *testing.T) {
 	assert.NotContains(t, string(converted), "anyOf")
 }
 
+// Each provider's own wants are met, and no others. Bedrock's models want what all others do.
+func TestWantsOfProviders(t *testing.T) {
+	t.Parallel()
+	const object = `{"type":"object","properties":{`
+	for given, takes := range map[string][]string{
+		object + `"a":{"type":"string","pattern":"x(?=y)"}}}`: {anthropic},
+		object + `"a":{"type":"array"}}}`:                     {anthropic},
+		`{"type":"object"}`:                                   {anthropic},
+		object + `},"enum":[{}]}`:                             {anthropic},
+		object + `},"const":{}}`:                              {anthropic},
+		object + `},"not":{"required":["a"]}}`:                {anthropic},
+		object + `"$top":{}}}`:                                {openAI},
+		object + `"` + longName + `":{}}}`:                    {openAI},
+		object + `"` + longName[1:] + `":{}}}`:                {openAI, anthropic, "Bedrock"},
+		object + `},"oneOf":[{},{"required":["a"]}]}`:         nil,
+	} {
+		for name, d := range map[string]Dialect{openAI: OpenAI, anthropic: Anthropic, "Bedrock": Bedrock} {
+			converted, _ := Convert(json.RawMessage(given), d)
+			assert.Equal(t, slices.Contains(takes, name), string(converted) == given, "%s for %s: %s", given, name, converted)
+		}
+	}
+}
+
 // A schema in the place of a boolean stays, as a boolean does.
 func TestSchemasOrBooleans(t *testing.T) {
 	t.Parallel()

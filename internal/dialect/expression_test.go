@@ -9,7 +9,7 @@ import (
 
 func TestIsBroken(t *testing.T) {
 	t.Parallel()
-	for _, broken := range []string{"(", ")", "a)(", "[", "[^", "[a", `\`, `a\`, `[\`, "*", "+a", "a|?", "(*)", "(?:+)", "a**", "a+*", "[z-a]", "[a-zz-a]", "(?=a)[z-a]"} {
+	for _, broken := range []string{"(", ")", "a)(", "[", "[^", "[a", `\`, `a\`, `[\`, "*", "+a", "a|?", "(*)", "(?:+)", "a**", "a+*", "[z-a]", "[a-zz-a]", "(?=a)[z-a]", "[a-", "[-", "[a-z-"} {
 		assert.True(t, isBroken(broken), broken)
 	}
 	for _, fine := range []string{
@@ -20,7 +20,7 @@ func TestIsBroken(t *testing.T) {
 		assert.False(t, isBroken("(?=a)"+fine), "%s, behind what Go does not take", fine)
 	}
 	assert.False(t, isBroken("[](]"), "a bracket in Go, an empty class elsewhere")
-	for _, fine := range []string{"[a-z]", "[a-a]", "[z-[]", "[[-A]", "(?!a)b", "(?:a)*", "((a))+", "[a-]", "[*+?(]", `[a-\]]`, "(a)|b"} {
+	for _, fine := range []string{"[a-z]", "[a-a]", "[z-[]", "[[-A]", "(?!a)b", "(?:a)*", "((a))+", "[a-]", "[a-c-b]", "[*+?(]", `[a-\]]`, "(a)|b"} {
 		assert.False(t, isBroken("(?=a)"+fine), fine)
 	}
 	for _, broken := range []string{"(?=", "(?:", "a||*", "[z-a", "(a", `[z-a]\`, "(|*)"} {

@@ -150,3 +150,18 @@ func TestIsStrictEnds(t *testing.T) {
 		mcptest.Quick(t, 5*1e9, func() { IsStrict(converted) }, name)
 	}
 }
+
+// A type beside null counts in either order, and no other two do.
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"": "", `"string"`: "string", `"null"`: "null", `["string", "null"]`: "string", `["null", "string"]`: "string",
+		`["null"]`: "", `["string"]`: "", `["string", "number"]`: "", `["string", "null", "number"]`: "", `5`: "", `[5, "null"]`: "",
+	} {
+		var given json.RawMessage
+		if raw != "" {
+			given = json.RawMessage(raw)
+		}
+		assert.Equal(t, want, kindOf(given), "%q", raw)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/hints"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,6 +121,13 @@ func TestEachToolIsLookedUpOnce(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, o.Known())
 		assert.Equal(t, 2, o.published)
+
+		pass(time.Minute)
+		o.Changed()
+		synctest.Wait()
+		o.set(tool(5))
+		synctest.Wait()
+		assert.Equal(t, map[tool]string{5: "about 5"}, o.shapes(), "what finds nothing delays nothing")
 	})
 }
 
@@ -214,15 +222,44 @@ func TestHangingLookupsAreBounded(t *testing.T) {
 			<-release // whatever its context says
 			return "late", nil
 		})
+		log := new(mcptest.Log)
+		o.Log = slog.New(slog.NewTextHandler(log, nil))
 		o.Changed()
 		pass(time.Hour)
 		assert.Len(t, o.looked, 64)
+		o.Changed()
+		pass(time.Hour)
+		assert.Equal(t, 1, strings.Count(log.String(), "too many lookups of hints hang"))
 		close(release)
 		pass(time.Minute)
 		assert.Len(t, o.looked, 3*64)
 		assert.Len(t, o.shapes(), 2*64, "those that timed out have none until a refresh")
 		require.NoError(t, o.Refresh(t.Context()))
 		assert.Len(t, o.shapes(), 3*64)
+	})
+}
+
+// As long as one lookup works, those that hang are no reason to warn.
+func TestOneLookupWorksBesideThoseThatHang(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		o := own(t, 100, func(_ context.Context, n tool) (string, error) {
+			if n < MaxInside {
+				<-release
+				return "", nil
+			}
+			time.Sleep(700 * time.Millisecond)
+			return "found", nil
+		})
+		log := new(mcptest.Log)
+		o.Log = slog.New(slog.NewTextHandler(log, nil))
+		o.Changed()
+		pass(time.Hour)
+		close(release)
+		synctest.Wait()
+		assert.Len(t, o.shapes(), 100-MaxInside+1)
+		assert.NotContains(t, log.String(), "too many lookups")
 	})
 }
 
@@ -261,6 +298,14 @@ func TestKnown(t *testing.T) {
 	assert.False(t, k.says(newKnown(h, new(search.Document))))
 	h.AntiPatterns[0] = "twice"
 	assert.True(t, k.says(newKnown(h, new(search.Document))))
+	for _, change := range []func(*hints.Hints){
+		func(h *hints.Hints) { h.Preconditions = []string{"Log in"} }, func(h *hints.Hints) { h.AntiPatterns = nil },
+		func(h *hints.Hints) { h.ChainsWith = []string{"b", "c"} }, func(h *hints.Hints) { h.OutputShape = "" },
+	} {
+		other := h
+		change(&other)
+		assert.False(t, k.says(newKnown(other, new(search.Document))), "%+v", other)
+	}
 	h.OutputShape = ""
 	assert.False(t, k.says(newKnown(h, new(search.Document))))
 	assert.False(t, k.says(nil))
@@ -335,6 +380,36 @@ func TestFailuresAreLoggedShortly(t *testing.T) {
 				assert.Contains(t, log.String(), fmt.Sprintf("looking up the hints of more tools failed\" tools=%d\n", want[1]))
 			}
 			assert.Zero(t, o.published)
+		})
+	}
+}
+
+// Hints that come with an error, or that are too long, don't count. Where there are none, nobody
+// looks at what comes.
+func TestHintsThatDontCount(t *testing.T) {
+	t.Parallel()
+	long := hints.Hints{OutputShape: strings.Repeat("x", 100_000)}
+	for _, test := range []struct {
+		hints hints.Hints
+		ok    bool
+		err   error
+		want  string
+	}{
+		{hints.Hints{OutputShape: "half of it"}, true, errors.New("broken"), "broken"},
+		{long, true, nil, long.Check().Error()},
+		{long, false, nil, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o := own(t, 1, nil)
+			o.Look = func(context.Context, Tool) (hints.Hints, bool, error) { return test.hints, test.ok, test.err }
+			o.Changed()
+			err := o.Refresh(t.Context())
+			if test.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, test.want)
+			}
+			assert.Empty(t, o.Known())
 		})
 	}
 }

@@ -40,6 +40,29 @@ var samples = [][2]string{
 	{"name: Ünïcode — 日本\n", `{"name":"Ünïcode — 日本"}`},
 }
 
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		data, front, body string
+		err               error
+	}{
+		{"---\nname: a\n---\nDo it.\n", "name: a\n", "Do it.\n", nil},
+		{"\ufeff--- \t\r\nname: a\r\n---\r\nDo it.", "name: a\r\n", "Do it.", nil},
+		{"---\n---", "", "", nil},
+		{"---\nname: a\n----\n ---\n---\n---\n", "name: a\n----\n ---\n", "---\n", nil},
+		{"", "", "", ErrNone},
+		{"\n---\nname: a\n---\n", "", "", ErrNone},
+		{"---", "", "", ErrOpen},
+		{"---\n", "", "", ErrOpen},
+		{"---\nname: a\n", "", "", ErrOpen},
+	} {
+		front, body, err := Split([]byte(test.data))
+		assert.Equal(t, test.err, err, "%q", test.data)
+		assert.Equal(t, test.front, string(front), "%q", test.data)
+		assert.Equal(t, test.body, string(body), "%q", test.data)
+	}
+}
+
 func TestSame(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples {

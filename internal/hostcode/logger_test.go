@@ -27,3 +27,25 @@ func TestLogger(t *testing.T) {
 	Logger(slog.New(slog.NewTextHandler(&b, nil))).With("a", 1).WithGroup("g").Info("hello", "b", 2)
 	assert.Contains(t, b.String(), "msg=hello a=1 g.b=2")
 }
+
+// A modest handler has no groups.
+type modest struct{ slog.Handler }
+
+func (modest) WithGroup(string) slog.Handler { return nil }
+
+// What a handler can't derive is logged without.
+func TestLoggerWithoutGroups(t *testing.T) {
+	var b bytes.Buffer
+	Logger(slog.New(modest{slog.NewTextHandler(&b, nil)})).WithGroup("g").Info("said", "a", 1)
+	assert.Contains(t, b.String(), "msg=said a=1\n")
+}
+
+// A panic that nobody waits for is logged.
+func TestLogged(t *testing.T) {
+	var b bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&b, nil))
+	Logged(log, "the hook", func() {})
+	assert.Empty(t, b.String())
+	Logged(log, "the hook", func() { panic("oops") })
+	assert.Contains(t, b.String(), `level=ERROR msg="mcphybrid: the host's code panicked" error="the hook: panic: oops"`)
+}

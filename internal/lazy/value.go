@@ -40,7 +40,6 @@ type Value[T any] struct {
 // A Flight is one load.
 type Flight[T any] struct {
 	ended chan struct{}
-	stop  context.CancelCauseFunc
 	value T     // valid after ended is closed, like err
 	err   error // nil after a successful load
 }
@@ -77,15 +76,14 @@ func (l *Value[T]) Begin() (f *Flight[T], fresh bool) {
 	}
 	f = &Flight[T]{ended: make(chan struct{})}
 	if l.Life.Err() != nil {
-		f.err, f.stop = l.Ended, func(error) {}
+		f.err = l.Ended
 		close(f.ended)
 		return f, false
 	}
-	ctx, stop := context.WithCancelCause(l.Life)
-	f.stop = stop
+	ctx, stop := context.WithCancel(l.Life)
 	l.flight = f
 	l.Run(func() {
-		defer stop(nil)
+		defer stop()
 		value, err := l.Load(ctx)
 		l.land(f, value, err)
 	})
@@ -126,9 +124,6 @@ func (f *Flight[T]) Done() <-chan struct{} { return f.ended }
 
 // Err returns nil if a value was loaded. It is valid once the load has ended.
 func (f *Flight[T]) Err() error { return f.err }
-
-// Stop cancels the context of the load with the given cause.
-func (f *Flight[T]) Stop(cause error) { f.stop(cause) }
 
 // wait returns the result of the load, or the error of ctx if ctx ends first.
 func (f *Flight[T]) wait(ctx context.Context) (value T, err error) {

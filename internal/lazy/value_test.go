@@ -248,7 +248,7 @@ func TestLazyRace(t *testing.T) {
 	assert.Positive(t, got.Load())
 }
 
-// The holder of the mutex sees the value and the load, and may end the load.
+// The holder of the mutex sees the value and the load.
 func TestPeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTestLazy(t, 0)
@@ -266,8 +266,8 @@ func TestPeek(t *testing.T) {
 			return f
 		}
 		f := begin()
-		cause := errors.New("enough")
-		f.Stop(cause)
+		cause := errors.New("no luck")
+		x.let <- cause
 		<-f.Done()
 		assert.Equal(t, cause, f.Err())
 		f = begin()

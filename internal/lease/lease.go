@@ -3,6 +3,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -25,7 +26,8 @@ type Claim interface {
 	Renew(ctx context.Context) (kept bool, err error)
 
 	// Free gives back what was taken, also if it is not known whether it was. It may be called
-	// again after an error.
+	// again after an error. It returns nil, too, if the host has closed the connection: nothing can be
+	// given back over it any more.
 	Free(ctx context.Context) error
 }
 
@@ -156,22 +158,36 @@ func soon(do func()) {
 // usable is how much of a lease a holder uses: the rest is for what it begins just before.
 func usable(d time.Duration) time.Duration { return d - d/10 }
 
+// errHeld says that the engine answers, and somebody else has the lease.
+var errHeld = errors.New("somebody else has the lease")
+
+// IsHeld reports whether a lease could not be had in time because somebody else has it.
+func IsHeld(err error) bool { return errors.Is(err, errHeld) }
+
 // take returns when it asked for the lease that it got.
 func take(ctx context.Context, c Claim, d time.Duration) (asked time.Time, err error) {
+	held := false
 	for wait := leastWait; ; wait = min(2*wait, mostWait) {
 		asked = time.Now()
 		taken, err := try(ctx, c, d)
 		switch {
+		case err != nil && held && ctx.Err() != nil:
+			return asked, fmt.Errorf("%w: %w", errHeld, ctx.Err())
 		case err != nil:
 			return asked, err
 		case taken && time.Since(asked) < usable(d):
 			return asked, nil
 		case taken: // the answer took too long
 			soon(func() { free(ctx, c, d) })
+		default:
+			held = true
 		}
 		select {
 		case <-time.After(wait/2 + rand.N(wait/2)):
 		case <-ctx.Done():
+			if held {
+				return asked, fmt.Errorf("%w: %w", errHeld, ctx.Err())
+			}
 			return asked, ctx.Err()
 		}
 	}

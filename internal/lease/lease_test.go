@@ -125,6 +125,34 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// Who waits in vain gets no lease, and learns whether somebody else had it or the engine was silent.
+func TestHoldInVain(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes  []answer
+		within time.Duration
+		held   bool
+	}{
+		"held all the time":              {[]answer{{}}, 3 * DefaultTime, true},
+		"held, and no answer at the end": {[]answer{{}, {wait: time.Hour}}, DefaultTime / 2, true},
+		"held, and then silent":          {[]answer{{}, {wait: time.Hour}}, 3 * DefaultTime, false},
+		"silent":                         {[]answer{{wait: time.Hour}}, DefaultTime / 2, false},
+		"answers come too late":          {[]answer{{yes: true, wait: 9500 * time.Millisecond}}, 3 * DefaultTime, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{takes: test.takes, renews: []answer{{yes: true}}, began: time.Now()}
+				ctx, cancel := context.WithTimeout(t.Context(), test.within)
+				defer cancel()
+				held, _, err := Hold(ctx, f, DefaultTime)
+				assert.Error(t, err)
+				assert.Nil(t, held)
+				assert.Equal(t, test.held, IsHeld(err), err)
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
 // What may have been taken is given back.
 func TestHoldFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -31,7 +32,7 @@ func (q *Queues) Hold(ctx context.Context, id string, c Claim, d time.Duration) 
 	case <-one.failed:
 		return nil, nil, one.err
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return nil, nil, fmt.Errorf("%w: %w", errHeld, ctx.Err())
 	}
 	if held, release, err = Hold(ctx, c, d); err != nil && ctx.Err() == nil {
 		q.fail(id, one, err)

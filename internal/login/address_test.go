@@ -26,6 +26,8 @@ func TestSameService(t *testing.T) {
 		{"https://a.example", "https://b.example", false},
 		{"https://a.example", "", false},
 		{"", "", false},
+		{"https:///authorize", "https://a.example./token", false},
+		{"https://", "https://.", false},
 		{"https://%zz", "https://%zz", false},
 		{"http://127.0.0.1:1", "http://127.0.0.1:2", false},
 	} {

@@ -132,7 +132,7 @@ func (a *Account) prepare(ctx context.Context, known record) (record, error) {
 	switch {
 	case err != nil:
 		return r, err
-	case r.ClientID == "" || r.Trust == "":
+	case r.Trust == "":
 		return r, errNoCredentials
 	case r.TokenURL == "":
 		return r, errors.New("the metadata of the authorization server name no token endpoint")

@@ -465,6 +465,42 @@ func TestIncompleteCredentials(t *testing.T) {
 	assert.Zero(t, authority.Count().Itself)
 }
 
+// Without a token endpoint there is nothing to ask.
+func TestNoTokenEndpoint(t *testing.T) {
+	t.Parallel()
+	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+	knows(authority, func(*http.Request) bool { return true })
+	says(authority, map[string]any{"token_endpoint": ""})
+	header, err := machine(t, authority, new(Memory), nil).Header(t.Context(), refusal(t, authority, ""))
+	assert.ErrorContains(t, err, "token")
+	assert.Empty(t, header)
+	assert.Zero(t, authority.Count().Itself)
+}
+
+// The scopes of the settings are asked for, also one alone; without any, none is.
+func TestScopesOfTheSettings(t *testing.T) {
+	t.Parallel()
+	for _, scopes := range [][]string{{"one"}, {"one", "two"}} {
+		authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+		knows(authority, byPost)
+		a := machine(t, authority, new(Memory), func(o *config.OAuth) { o.Scopes = scopes })
+		_, err := a.Header(t.Context(), refusal(t, authority, ""))
+		require.NoError(t, err)
+		authority.Mu.Lock()
+		assert.Equal(t, strings.Join(scopes, " "), authority.Scopes)
+		authority.Mu.Unlock()
+	}
+}
+
+// An address of a record that is malformed is asked for nothing.
+func TestMalformedEndpoint(t *testing.T) {
+	t.Parallel()
+	a := machine(t, mcptest.NewAuthority(t, http.NotFoundHandler()), new(Memory), nil)
+	body, err := a.post(t.Context(), "https://a.example\x7f/token", new(record), proof{}, url.Values{})
+	assert.EqualError(t, err, "the address is malformed")
+	assert.Nil(t, body)
+}
+
 // Scopes that a call lacks are asked for at once, as long as that helps.
 func TestScopesOfTheClientItself(t *testing.T) {
 	t.Parallel()
@@ -521,6 +557,29 @@ func TestStoreFailsForTheClientItself(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, header, again)
 	assert.Equal(t, 1, authority.Count().Itself)
+}
+
+// garbled is a store in which somebody has overwritten where secrets were first used.
+type garbled struct{ Memory }
+
+func (g *garbled) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	return g.Memory.Update(ctx, key, func(document []byte) ([]byte, error) {
+		if strings.HasPrefix(key, "client/") {
+			document = []byte("{")
+		}
+		return change(document)
+	})
+}
+
+// Where nobody can tell any more where a secret was first used, it goes nowhere.
+func TestFirstUseThatCanNotBeRead(t *testing.T) {
+	t.Parallel()
+	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+	knows(authority, byPost)
+	header, err := machine(t, authority, new(garbled), nil).Header(t.Context(), refusal(t, authority, ""))
+	assert.ErrorContains(t, err, "the token store has a document that we did not write")
+	assert.Empty(t, header)
+	assert.Zero(t, authority.Count().Itself)
 }
 
 // failing is a store that can't save logins.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -57,7 +58,7 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 		}
 		h, c = h2, c2
 	}
-	if host := origin(base); a.cfg.MetadataURL == "" && !c.described && !c.named && strings.TrimSuffix(base, "/") != host {
+	if host := origin(base); a.cfg.MetadataURL == "" && !c.described && c.found == nil && strings.TrimSuffix(base, "/") != host {
 		// The server has no metadata of its own. Its host may have some.
 		h2, c2, err2 := a.ask(ctx, host, nil)
 		c2.foreign = cmp.Or(c.foreign, c2.foreign)
@@ -70,15 +71,18 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 			c.foreign = c2.foreign
 		}
 	}
-	if c.foreign != nil && !c.named {
+	if c.foreign != nil && c.found == nil {
 		return d, fmt.Errorf("finding the authorization server: %w", c.foreign)
 	}
 	d.promises, d.documents = c.promises, c.documents
-	d.guessed = !c.named && !c.described && a.cfg.MetadataURL == ""
+	d.guessed = c.found == nil && !c.described && a.cfg.MetadataURL == ""
 	if d.metadata, err = h.GetServerMetadata(ctx); err != nil { // it has them
 		return d, err
 	}
-	if itself && !c.named && a.cfg.MetadataURL == "" {
+	if c.found != nil && !reflect.DeepEqual(d.metadata, c.found) {
+		return d, errUnreadable
+	}
+	if itself && c.found == nil && a.cfg.MetadataURL == "" {
 		return d, errors.New("finding the authorization server: nothing names one: set OAuth.TokenURL or OAuth.MetadataURL")
 	}
 	if methods := d.metadata.CodeChallengeMethodsSupported; !itself && len(methods) > 0 && !slices.Contains(methods, "S256") {
@@ -100,6 +104,9 @@ func (a *Account) discover(ctx context.Context) (d discovery, err error) {
 	}
 	return d, nil
 }
+
+// errUnreadable says that there are metadata, and mcp-go took a guess in their place.
+var errUnreadable = errors.New("the metadata of the authorization server can't be read: a member has a wrong type, or an address is none")
 
 // challenged asks the server without a token, as nothing has been refused so far, and
 // returns how it refuses that.
@@ -127,9 +134,15 @@ func (a *Account) challenged(ctx context.Context) []string {
 // are a guess.
 func (a *Account) ask(ctx context.Context, base string, challenges []string) (*transport.OAuthHandler, *oauthTransport, error) {
 	c := a.transport()
+	h, err := a.askBy(ctx, c, base, challenges)
+	return h, c, err
+}
+
+// askBy does that by c.
+func (a *Account) askBy(ctx context.Context, c *oauthTransport, base string, challenges []string) (*transport.OAuthHandler, error) {
 	h := transport.NewOAuthHandler(transport.OAuthConfig{HTTPClient: c.client(), AuthServerMetadataURL: a.cfg.MetadataURL})
 	h.SetBaseURL(base)
 	h.HandleUnauthorizedResponse(&http.Response{Header: http.Header{"Www-Authenticate": challenges}})
 	_, err := h.GetServerMetadata(ctx)
-	return h, c, err
+	return h, err
 }

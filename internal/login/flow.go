@@ -43,6 +43,7 @@ func (a *Account) logIn(ctx context.Context, open Open) error {
 	if a.SignsInItself() {
 		return text.Bounded(a.askAnew(ctx))
 	}
+	a.setUnnamed(false)
 	r, err := a.login(ctx, open)
 	var document []byte
 	if err == nil {
@@ -127,10 +128,7 @@ func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
 // stored returns the record in the store.
 func (a *Account) stored(ctx context.Context) (r record, err error) {
 	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
-		var err error
-		if r, err = a.parse(document); err != nil {
-			r = record{} // the login replaces it
-		}
+		r, _ = a.parse(document) // the login replaces what can't be read
 		return document, nil
 	})
 	return r, err

@@ -266,6 +266,46 @@ func TestRevocationsThatFail(t *testing.T) {
 	assert.EqualError(t, a.Logout(t.Context(), func() error { return errors.New("no disk") }), "no disk")
 }
 
+// A login whose account is closed meanwhile is none, and an assertion that can't be made is the
+// reason why nothing is revoked.
+func TestLoginsThatAreOver(t *testing.T) {
+	t.Parallel()
+	kept := new(Memory)
+	a, _ := account(t, kept)
+	before := string(kept.documents["k"])
+	err := a.Login(t.Context(), func(_ context.Context, page Page) (string, error) {
+		a.Close()
+		mcptest.Browse(t, page.URL)
+		return "", nil
+	})
+	assert.Equal(t, errClosed, err)
+	assert.Equal(t, before, string(kept.documents["k"]))
+
+	b := New(Config{OAuth: config.OAuth{ClientID: "c", PrivateKey: "no key", TokenURL: "https://h.example/token"}, URL: "https://h.example/mcp", Store: kept, Log: slog.New(slog.DiscardHandler)})
+	defer b.Close()
+	_, err = b.revocationProof(t.Context(), &record{ClientID: "c", Trust: b.cfg.trust()})
+	require.Error(t, err)
+	assert.NotErrorIs(t, err, errUnnamed)
+	_, err = b.revocationProof(t.Context(), &record{ClientID: "c", Trust: b.cfg.trust(), RevokeURL: "https://h.example/revoke"})
+	assert.Equal(t, errUnnamed, err, "an assertion does not go there")
+}
+
+// Where a secret was first used is noted when it is used, and not when somebody asks for it.
+func TestFirstUseIsNotedOnUse(t *testing.T) {
+	t.Parallel()
+	kept := new(Memory)
+	b := New(Config{OAuth: config.OAuth{ClientID: "c", ClientSecret: "s"}, URL: "https://h.example/mcp", Store: kept, Log: slog.New(slog.DiscardHandler)})
+	defer b.Close()
+	first, err := b.firstUse(t.Context(), new(record))
+	require.NoError(t, err)
+	assert.Zero(t, first)
+	assert.Empty(t, kept.documents)
+	first, err = b.firstUse(t.Context(), &record{TokenURL: "https://h.example/token"})
+	require.NoError(t, err)
+	assert.Equal(t, endpoints{token: "https://h.example/token"}, first)
+	assert.Len(t, kept.documents, 1)
+}
+
 // An access token that can't be revoked is none that the server keeps.
 func TestOnlyRefreshTokensAreRevoked(t *testing.T) {
 	t.Parallel()

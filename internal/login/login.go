@@ -55,6 +55,7 @@ type Account struct {
 	unsaved    string   // the refresh token in the store, if record could not be saved
 	made       string   // the header with the last token that the account got itself, but by a login
 	challenges []string // of the last answer with status 401
+	unnamed    bool     // see [Account.NamesNone]
 
 	pace pace // of requests for tokens by the client itself; used by who has the turn
 }

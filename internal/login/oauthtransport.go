@@ -32,20 +32,26 @@ type oauthTransport struct {
 	metadata *transport.AuthServerMetadata // at metadataURL
 	resource string                        // to ask a token for, if not ""
 
-	anyIssuer bool // the settings name the metadata: whatever issuer these name
+	home      string // where all requests go, if not ""
+	anyIssuer bool   // the settings name the metadata: whatever issuer these name
 
-	described bool     // the metadata of the resource were seen
-	scopes    []string // that these have
-	named     bool     // metadata of an authorization server were seen
-	foreign   error    // of the first metadata that another issuer should publish, or that are out of reach; these count as not found
-	promises  bool     // an authorization server promises to name itself in its answers
-	documents bool     // an authorization server reads what a client publishes of itself
+	hold func(name string, values ...string) // is told of each header with a secret
+
+	described bool                          // the metadata of the resource were seen
+	scopes    []string                      // that these have
+	found     *transport.AuthServerMetadata // those of an authorization server, as far as they can be read; nil if there were none
+	foreign   error                         // of the first metadata that another issuer should publish, or that are out of reach; these count as not found
+	promises  bool                          // an authorization server promises to name itself in its answers
+	documents bool                          // an authorization server reads what a client publishes of itself
 }
 
 func (a *Account) transport() *oauthTransport {
 	server, err := url.Parse(a.cfg.URL)
-	return &oauthTransport{base: a.web, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !hosts.IsLoopback(server.Hostname())}
+	return &oauthTransport{base: a.web, hold: a.hold, anyIssuer: a.cfg.MetadataURL != "", secure: err == nil && server.Scheme == "https" && !hosts.IsLoopback(server.Hostname())}
 }
+
+// named reports whether something names an authorization server, trusted or not.
+func (c *oauthTransport) named() bool { return c.described || c.found != nil || c.foreign != nil }
 
 func (c *oauthTransport) client() *http.Client {
 	return &http.Client{Transport: c, Timeout: requestTimeout, CheckRedirect: func(r *http.Request, via []*http.Request) error {
@@ -64,10 +70,14 @@ func (c *oauthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.secure && r.URL.Scheme != "https" {
 		return nil, fmt.Errorf("refused to send a request to host %q without TLS", r.URL.Host)
 	}
+	if c.home != "" && !sameOrigin(r.URL.String(), c.home) {
+		return nil, errElsewhere
+	}
 	r, sent, err := c.corrected(r)
 	if err != nil {
 		return nil, err
 	}
+	c.hold("token", r.Header.Get("Authorization")) // base64 has none of its secrets
 	resp, err := hostcode.Detached(r.Context(), "the request", func() (*http.Response, error) { return exchange(c.base, r) })
 	if err != nil {
 		if refused := (*outOfReach)(nil); errors.As(err, &refused) {
@@ -95,7 +105,8 @@ func (c *oauthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 				c.foreign = cmp.Or(c.foreign, notOf(from, said.Issuer))
 				return answer(r, http.StatusNotFound, nil), nil
 			}
-			c.named = true
+			c.found = new(transport.AuthServerMetadata)
+			_ = json.NewDecoder(bytes.NewReader(data)).Decode(c.found)
 		}
 		if said.Servers != nil {
 			c.described, c.scopes = true, said.Scopes

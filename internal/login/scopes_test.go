@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,4 +90,62 @@ func TestWantKeepsRefreshes(t *testing.T) {
 		assert.Equal(t, scope, authority.Scopes)
 		authority.Mu.Unlock()
 	}
+}
+
+// Where nothing names a scope, a login asks for none, so that it gets what is usual there.
+func TestNoScopeIsKnown(t *testing.T) {
+	t.Parallel()
+	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+	authority.Mu.Lock()
+	authority.Says = map[string]any{"scopes_supported": []string{"read", "offline_access"}}
+	authority.Mu.Unlock()
+	server := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }), "")
+	a := New(Config{
+		OAuth: config.OAuth{ClientID: "ours", MetadataURL: authority.URL + "/.well-known/oauth-authorization-server"},
+		URL:   server, Key: "k", Store: new(Memory), HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(a.Close)
+	d, err := a.discover(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, d.scopes)
+	assert.Contains(t, d.metadata.ScopesSupported, offlineAccess)
+}
+
+// What a server asks for is asked for with offline_access, if the authority has that.
+func TestOfflineAccessIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, scopes := range [][]string{{"read"}, {"read", "write"}} {
+		authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+		authority.Mu.Lock()
+		authority.Says = map[string]any{"scopes_supported": []string{"read", "write", "more", "offline_access"}}
+		authority.Mu.Unlock()
+		server := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer scope="`+strings.Join(scopes, " ")+`"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}), "")
+		a := New(Config{
+			OAuth: config.OAuth{ClientID: "ours", MetadataURL: authority.URL + "/.well-known/oauth-authorization-server"},
+			URL:   server, Key: "k", Store: new(Memory), HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler),
+		})
+		t.Cleanup(a.Close)
+		d, err := a.discover(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, append(slices.Clone(scopes), "offline_access"), d.scopes)
+	}
+}
+
+// Challenges count that a server makes to a client without a token, not those about scopes.
+func TestChallengesAboutScopes(t *testing.T) {
+	t.Parallel()
+	a, _ := account(t, new(Memory))
+	header, err := a.Header(t.Context(), nil)
+	require.NoError(t, err)
+	a.mu.Lock()
+	before := a.challenges
+	a.mu.Unlock()
+	require.NotEmpty(t, before)
+	_, _ = a.Header(t.Context(), &Refusal{Header: header, Scopes: []string{"x"}, Challenges: []string{`Bearer error="insufficient_scope", scope="x"`}})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	assert.Equal(t, before, a.challenges)
 }

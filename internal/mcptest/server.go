@@ -56,10 +56,19 @@ func ServeHTTP(t testing.TB, h http.Handler, address string) string {
 	return fmt.Sprintf("http://%s/mcp", l.Addr())
 }
 
-// Soon waits until condition holds and fails the test if it takes too long.
+// Soon waits until condition holds and fails the test if it takes too long. It calls condition
+// in the goroutine of the test: nothing runs when that has failed.
 func Soon(t testing.TB, condition func() bool, what ...any) {
 	t.Helper()
-	require.Eventually(t, condition, time.Minute, time.Millisecond, what...)
+	late := time.NewTimer(time.Minute)
+	defer late.Stop()
+	for !condition() {
+		select {
+		case <-late.C:
+			require.FailNow(t, "it takes more than a minute", what...)
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // Text returns the text of a result that has only text.

@@ -169,9 +169,6 @@ func (k *Keeper) run(ctx context.Context) {
 
 // rest ends the work, unless there are newer texts.
 func (k *Keeper) rest() bool {
-	if len(k.wake) > 0 {
-		return false
-	}
 	k.running.Store(false)
 	return len(k.wake) == 0 || !k.running.CompareAndSwap(false, true)
 }

@@ -38,7 +38,9 @@ func mutantsOf(file string, source []byte) ([]mutant, error) {
 		return nil, err
 	}
 	ast.PreorderStack(tree, nil, func(n ast.Node, above []ast.Node) bool {
-		f.above = above
+		if f.above = above; f.isHint(n) {
+			return false
+		}
 		f.visit(n)
 		return true
 	})
@@ -87,6 +89,20 @@ func (f *finder) add(kind string, begin, end token.Pos, text string, more ...str
 // instead notes the mutant that has text in the place of n.
 func (f *finder) instead(kind string, n ast.Node, text string, more ...string) {
 	f.add(kind, n.Pos(), n.End(), text, more...)
+}
+
+// isHint reports whether n only says how much memory to make room in: the capacity of a slice,
+// or the size of a map. With another one, a program does the same.
+func (f *finder) isHint(n ast.Node) bool {
+	if len(f.above) == 0 {
+		return false
+	}
+	call, ok := f.above[len(f.above)-1].(*ast.CallExpr)
+	if !ok || f.textOf(call.Fun) != "make" {
+		return false
+	}
+	_, isMap := call.Args[0].(*ast.MapType)
+	return len(call.Args) == 3 && n == call.Args[2] || isMap && len(call.Args) == 2 && n == call.Args[1]
 }
 
 // swaps are what takes an operator's place.

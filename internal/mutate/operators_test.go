@@ -58,6 +58,11 @@ func TestMutants(t *testing.T) {
 		{"_ = s[:a:b]", []string{"clone: _ = s[:a]"}},
 		{"_ = min(a, b)", []string{"extreme: _ = max(a, b)"}},
 		{"_ = max(a, b)", []string{"extreme: _ = min(a, b)"}},
+		{"_ = make([]int, 3, a+b)", []string{"number: _ = make([]int, (3 + 1), a+b)"}},
+		{"_ = make([]int, a+b)", []string{"arithmetic: _ = make([]int, a-b)"}},
+		{"_ = make(map[int]int, min(a, 7))", nil},
+		{"_ = make(map[int]int)", nil},
+		{"_ = make(chan int, a+b)", []string{"arithmetic: _ = make(chan int, a-b)"}},
 		{"_ = 7", []string{"number: _ = (7 + 1)"}},
 		{"_ = true", []string{"bool: _ = false"}},
 	} {

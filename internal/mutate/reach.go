@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A reach says which tests run which parts of a package.
 type reach struct {
 	Tests  []string
+	Took   []time.Duration    // by each, alone
 	Blocks map[string][]block // by the file's import path
 }
 
@@ -30,26 +32,29 @@ func (p position) before(q position) bool {
 }
 
 // testsOf returns the tests that run the mutant: those of its block, or if it is in none,
-// of its function. It returns all for what is in no function.
-func (r *reach) testsOf(path string, m mutant) []string {
-	if m.in == (position{}) {
-		return r.Tests
-	}
-	for _, at := range []position{m.at, m.in} {
-		for _, b := range r.Blocks[path] {
-			if !at.before(b.From) && at.before(b.To) {
-				return r.named(b.Tests)
+// of its function. It returns all for what is in no function. took is what they take one after
+// the other.
+func (r *reach) testsOf(path string, m mutant) (tests []string, took time.Duration) {
+	if m.in != (position{}) {
+		for _, at := range []position{m.at, m.in} {
+			for _, b := range r.Blocks[path] {
+				if !at.before(b.From) && at.before(b.To) {
+					return r.named(b.Tests)
+				}
 			}
 		}
 	}
-	return r.Tests
+	for _, t := range r.Took {
+		took += t
+	}
+	return r.Tests, took
 }
 
-func (r *reach) named(numbers []int) (tests []string) {
+func (r *reach) named(numbers []int) (tests []string, took time.Duration) {
 	for _, n := range numbers {
-		tests = append(tests, r.Tests[n])
+		tests, took = append(tests, r.Tests[n]), took+r.Took[n]
 	}
-	return tests
+	return tests, took
 }
 
 // reachOf runs each test of p alone, or returns what was found before with the same code.
@@ -69,7 +74,9 @@ func (r *runner) reachOf(ctx context.Context, p *pkg) (*reach, error) {
 	cache = filepath.Join(cache, "mcphybrid-mutate", fmt.Sprintf("%x-%t.json", sha256.Sum256(data), r.short))
 	if data, err := os.ReadFile(cache); err == nil {
 		found := new(reach)
-		return found, json.Unmarshal(data, found)
+		if json.Unmarshal(data, found) == nil && len(found.Took) == len(found.Tests) { // else it is of an older mutate
+			return found, nil
+		}
 	}
 	out, err := r.program(ctx, p, program, r.most, "-test.list", "^(Test|Example|Fuzz)")
 	if err != nil {
@@ -77,13 +84,16 @@ func (r *runner) reachOf(ctx context.Context, p *pkg) (*reach, error) {
 	}
 	found := &reach{Tests: strings.Fields(string(out)), Blocks: make(map[string][]block)}
 	fmt.Fprintf(r.log, "%s: which of %d tests runs what…\n", p.ImportPath, len(found.Tests))
+	found.Took = make([]time.Duration, len(found.Tests))
 	profiles := make([][]byte, len(found.Tests))
 	r.each(len(found.Tests), func(i int) {
 		profile := filepath.Join(r.scratch, fmt.Sprint(i, ".cover"))
+		begun := time.Now()
 		// One that fails alone, or has no end, says nothing of what it reaches.
 		if _, err := r.program(ctx, p, program, r.most, "-test.run", "^"+found.Tests[i]+"$", "-test.coverprofile", profile); err == nil {
 			profiles[i], _ = os.ReadFile(profile)
 		}
+		found.Took[i] = time.Since(begun)
 		os.Remove(profile)
 	})
 	for i, profile := range profiles {

@@ -171,13 +171,13 @@ type outcome struct {
 
 // try compiles the mutant in a file beside the tree, and runs the tests of its package.
 func (r *runner) try(ctx context.Context, number int, c chosen) (o outcome, err error) {
-	tests := "."
+	tests, took := ".", c.took
 	if c.reached != nil {
-		names := c.reached.testsOf(c.ImportPath+"/"+filepath.Base(c.file), c.mutant)
+		names, alone := c.reached.testsOf(c.ImportPath+"/"+filepath.Base(c.file), c.mutant)
 		if len(names) == 0 {
 			return outcome{what: unasked}, nil
 		}
-		tests = "^(" + strings.Join(names, "|") + ")$"
+		tests, took = "^("+strings.Join(names, "|")+")$", min(took, alone)
 	}
 	source, err := os.ReadFile(c.file)
 	if err != nil {
@@ -196,11 +196,11 @@ func (r *runner) try(ctx context.Context, number int, c chosen) (o outcome, err 
 	if err := errors.Join(os.WriteFile(changed, c.apply(source), 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
 		return o, err
 	}
-	if _, err := r.goCommand(ctx, "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, c.ImportPath); err != nil {
+	if _, err := r.goCommand(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", program, c.ImportPath); err != nil {
 		return outcome{what: broken}, ctx.Err()
 	}
 	begun := time.Now()
-	out, err := r.program(ctx, c.pkg, program, 4*c.took+r.grace, "-test.failfast", "-test.run", tests)
+	out, err := r.program(ctx, c.pkg, program, 4*took+r.grace, "-test.failfast", "-test.run", tests)
 	o = outcome{caught, time.Since(begun)}
 	switch {
 	case ctx.Err() != nil:

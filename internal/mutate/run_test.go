@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -183,7 +184,7 @@ func TestReport(t *testing.T) {
 
 func TestReach(t *testing.T) {
 	t.Parallel()
-	r := &reach{Tests: []string{"TestA", "TestB"}, Blocks: make(map[string][]block)}
+	r := &reach{Tests: []string{"TestA", "TestB"}, Took: []time.Duration{1, 2}, Blocks: make(map[string][]block)}
 	require.NoError(t, r.add(0, []byte("mode: set\np/f.go:3.10,5.2 1 1\np/f.go:5.2,9.2 1 0\n")))
 	require.NoError(t, r.add(1, []byte("mode: set\np/f.go:3.10,5.2 1 1\np/f.go:5.2,9.2 1 1\n")))
 	require.NoError(t, r.add(1, nil))
@@ -196,8 +197,13 @@ func TestReach(t *testing.T) {
 		{position{5, 2}, []string{"TestB"}}, {position{9, 1}, []string{"TestB"}},
 		{position{9, 2}, []string{"TestA", "TestB"}}, // in no block: those of the function
 	} {
-		assert.Equal(t, test.want, r.testsOf("p/f.go", mutant{at: test.at, in: position{3, 10}}), "%v", test.at)
+		tests, took := r.testsOf("p/f.go", mutant{at: test.at, in: position{3, 10}})
+		assert.Equal(t, test.want, tests, "%v", test.at)
+		assert.EqualValues(t, map[int]int{1: 2, 2: 3}[len(tests)], took, "%v", test.at)
 	}
-	assert.Equal(t, r.Tests, r.testsOf("p/f.go", mutant{at: position{1, 1}}), "a constant")
-	assert.Equal(t, r.Tests, r.testsOf("p/other.go", mutant{at: position{3, 10}, in: position{3, 10}}), "code that is not known")
+	for name, m := range map[string]mutant{"f.go": {at: position{1, 1}}, "other.go": {at: position{3, 10}, in: position{3, 10}}} {
+		tests, took := r.testsOf("p/"+name, m)
+		assert.Equal(t, r.Tests, tests, "a constant, or code that is not known")
+		assert.EqualValues(t, 3, took)
+	}
 }

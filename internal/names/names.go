@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -101,7 +102,7 @@ func (c Claim) suffixed(tool string, try int) string {
 // clean returns s with an underscore in place of each unsafe character.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && text.IsSafeByte(byte(r)) {
+		if r < utf8.RuneSelf && text.IsSafeByte(byte(r)) {
 			return r
 		}
 		return '_'

@@ -374,6 +374,18 @@ func TestRefusedIsTheCallers(t *testing.T) {
 	assert.Equal(t, []Claim{bad("d")}, b.Refused(), "a has been returned before")
 }
 
+// However many claims a store has that are wrong, 100 of them are told.
+func TestRefusedIsBounded(t *testing.T) {
+	t.Parallel()
+	b := NewBook(10)
+	var bad []Claim
+	for i := range 101 {
+		bad = append(bad, Claim{fmt.Sprint("server ", i), "mcp_x", "no prefix"})
+	}
+	b.Restore(bad)
+	assert.Equal(t, bad[:100], b.Refused())
+}
+
 // A claim knows the own names of its server's tools.
 func TestOwnNames(t *testing.T) {
 	t.Parallel()

@@ -146,12 +146,12 @@ func (f *foldedName) sharedWords(candidate *foldedName) (tool, server int) {
 	find := func(word []byte) int {
 		found := 0
 		for i := f.first; i < f.count; i++ {
-			if own := f.word(i); used>>i&1 != 0 || own[0] != word[0] {
-				continue
-			} else if bytes.Equal(own, word) {
+			switch own := f.word(i); {
+			case used>>i&1 != 0 || own[0] != word[0]:
+			case bytes.Equal(own, word):
 				used |= 1 << i
 				return 10
-			} else if found == 0 && isSlip(own, word) {
+			case found == 0 && isSlip(own, word):
 				found = i + 1
 			}
 		}
@@ -191,7 +191,7 @@ func isSlip(a, b []byte) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	return len(a) >= 4 && (bytes.HasPrefix(b, a) || len(b)-len(a) <= 1 && distance(a, b, 1) <= 1)
+	return len(a) >= 4 && (bytes.HasPrefix(b, a) || distance(a, b, 1) <= 1)
 }
 
 // sharedLetters returns, from 0 to 1000, how many letters of two tools' own names

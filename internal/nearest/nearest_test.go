@@ -116,6 +116,10 @@ func TestNearestOrder(t *testing.T) {
 	}
 	assert.Nil(t, Names("get_item", slices.Values([]string{}), 3))
 	assert.Len(t, Names("get_item", names, 1<<40), 5)
+
+	// A word in another place may have one wrong letter, but not the first.
+	assert.Nil(t, Names("create_soup", slices.Values([]string{"soup_greate"}), 3))
+	assert.Equal(t, []string{"soup_creafe"}, Names("create_soup", slices.Values([]string{"soup_creafe"}), 3))
 }
 
 // Each name is the nearest to itself in every spelling, and a slip in a long

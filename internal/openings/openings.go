@@ -64,7 +64,7 @@ func New(k Keeper) *Openings {
 }
 
 // What is stored in the place of a state begins with one of these, or it is the state itself. No JSON
-// begins so.
+// begins so. A later version may have further ones, of the same form: see [isMarked].
 var (
 	short = []byte("\x00short\x00") // the key, where the opening was, in four bytes, and the rest follow
 	whole = []byte("\x00whole\x00") // a state that begins like one of these follows
@@ -76,7 +76,7 @@ const keyBytes = 43 // see store.KeyOf
 func (o *Openings) Shorten(ctx context.Context, state []byte) ([]byte, error) {
 	from, to, ok := find(state)
 	if !ok {
-		if bytes.HasPrefix(state, short) || bytes.HasPrefix(state, whole) {
+		if isMarked(state) {
 			return append(bytes.Clone(whole), state...), nil
 		}
 		return state, nil
@@ -97,7 +97,10 @@ func (o *Openings) Lengthen(ctx context.Context, stored []byte) ([]byte, error) 
 		return state, nil
 	}
 	rest, ok := bytes.CutPrefix(stored, short)
-	if !ok {
+	switch {
+	case !ok && isMarked(stored):
+		return nil, errNewer
+	case !ok:
 		return stored, nil
 	}
 	if len(rest) < keyBytes+4 {
@@ -118,7 +121,21 @@ func (o *Openings) Lengthen(ctx context.Context, stored []byte) ([]byte, error) 
 	return append(append(append(state, rest[:at]...), opening...), rest[at:]...), nil
 }
 
+// isMarked reports whether data begins with five small letters between two NULs.
+func isMarked(data []byte) bool {
+	if len(data) < len(short) || data[0] != 0 || data[len(short)-1] != 0 {
+		return false
+	}
+	for _, c := range data[1 : len(short)-1] {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return true
+}
+
 var (
+	errNewer   = errors.New("a newer version of the library has put it in a form that this one can't read")
 	errDamaged = errors.New("it is not what was stored")
 	errLost    = errors.New("it is not in the store: what the conversation began with, its first tools and sections, is lost, and without it the state can't be read")
 )

@@ -3,6 +3,8 @@ package openings
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -78,6 +80,10 @@ func TestOpeningIsStoredOnce(t *testing.T) {
 	}
 	assert.Equal(t, 1, k.puts)
 	assert.Len(t, k.of, 1)
+	for key, opening := range k.of {
+		assert.True(t, json.Valid(opening), "it is an object")
+		assert.Equal(t, store.KeyOf(opening), key)
+	}
 	for range 3 {
 		_, err := o.Lengthen(t.Context(), shortened(t, o, state(50_000, 1)))
 		require.NoError(t, err)
@@ -106,6 +112,23 @@ func TestOthersStayWhole(t *testing.T) {
 		has(t, k, []byte(one), stored)
 	}
 	assert.Zero(t, k.puts)
+}
+
+// What a version to come has put is refused as such. A state that only looks like it is stored so that it
+// is read again.
+func TestNewerFormsAreRefused(t *testing.T) {
+	t.Parallel()
+	k := newKeeper()
+	for state, newer := range map[string]bool{"\x00other\x00{}": true, "\x00other\x00": true, "\x00other": false, "\x00Other\x00{}": false, "\x00oth\x00\x00\x00": false, "\x00othe{\x00": false, "xother\x00": false, "\x00otherx": false} {
+		got, err := New(k).Lengthen(t.Context(), []byte(state))
+		if newer {
+			require.EqualError(t, err, "a newer version of the library has put it in a form that this one can't read", "%q", state)
+		} else {
+			require.NoError(t, err, "%q", state)
+			assert.Equal(t, state, string(got))
+		}
+		has(t, k, []byte(state), shortened(t, New(k), []byte(state)))
+	}
 }
 
 // An opening outlives the states that name it: this process puts it again after an hour, also if its clock
@@ -165,6 +188,47 @@ func TestOpeningIsLost(t *testing.T) {
 	has(t, k, one, shortened(t, o, one))
 }
 
+// What is damaged is an error, and no state.
+func TestDamagedStates(t *testing.T) {
+	t.Parallel()
+	k := newKeeper()
+	opening := []byte(`{"x":1}`)
+	key := store.KeyOf(opening)
+	k.of[key] = opening
+	stored := func(key string, at uint32, rest string) []byte {
+		return append(binary.BigEndian.AppendUint32([]byte(string(short)+key), at), rest...)
+	}
+	has(t, k, []byte(`{"x":1}ab`), stored(key, 0, "ab"))
+	has(t, k, []byte(`ab{"x":1}`), stored(key, 2, "ab"))
+	has(t, k, opening, stored(key, 0, ""))
+	for name, damaged := range map[string][]byte{
+		"nothing follows":    short,
+		"it ends too soon":   stored(key, 0, "")[:len(short)+keyBytes+3],
+		"behind its end":     stored(key, 3, "ab"),
+		"a key that is none": stored(strings.Repeat("/", keyBytes), 0, "ab"),
+	} {
+		got, err := New(k).Lengthen(t.Context(), damaged)
+		assert.ErrorIs(t, err, errDamaged, name)
+		assert.Nil(t, got, name)
+	}
+}
+
+// With its opening, a state is as long as a store may have it, and no longer.
+func TestLongStates(t *testing.T) {
+	t.Parallel()
+	k := newKeeper()
+	one := state(5_000, 1)
+	stored := shortened(t, New(k), one)
+	o := New(k)
+	room := store.MaxState - len(one)
+	got, err := o.Lengthen(t.Context(), append(bytes.Clone(stored), make([]byte, room)...))
+	require.NoError(t, err)
+	assert.Len(t, got, store.MaxState)
+	got, err = o.Lengthen(t.Context(), append(bytes.Clone(stored), make([]byte, room+1)...))
+	assert.ErrorContains(t, err, fmt.Sprintf("with its opening it has %d bytes, more than %d", store.MaxState+1, store.MaxState))
+	assert.Nil(t, got)
+}
+
 // However many openings there are, so many are remembered.
 func TestOpeningsAreBounded(t *testing.T) {
 	t.Parallel()
@@ -187,6 +251,15 @@ func TestOpeningsAreBounded(t *testing.T) {
 	}
 	o.remember("too large", make([]byte, maxKeptBytes+1), time.Time{})
 	assert.NotContains(t, o.known, "too large")
+	assert.Equal(t, sum(), o.bytes)
+
+	o = New(newKeeper())
+	o.remember("all but ten", make([]byte, maxKeptBytes-10), time.Time{})
+	o.remember("ten", make([]byte, 10), time.Time{})
+	assert.Len(t, o.known, 2, "they fit together")
+	o.remember("one", make([]byte, 1), time.Time{})
+	assert.Contains(t, o.known, "one")
+	assert.Less(t, len(o.known), 3)
 	assert.Equal(t, sum(), o.bytes)
 }
 

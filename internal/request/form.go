@@ -86,8 +86,8 @@ func strictly(value string) []text.Member {
 	return []text.Member{{Name: "strict", Value: json.RawMessage(value)}}
 }
 
-// startsFunction reports whether c can begin the name of a Gemini function.
-func startsFunction(c byte) bool { return text.IsSafeByte(c) && c != '-' && (c < '0' || c > '9') }
+// startsFunction reports whether c, a safe byte, can begin the name of a Gemini function.
+func startsFunction(c byte) bool { return c != '-' && (c < '0' || c > '9') }
 
 // FormOf returns the form of a format.
 func FormOf(format provider.Format) (*Form, error) {

@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -23,10 +25,10 @@ const (
 	Template
 	Prompt
 	Skill
-	Kinds
+	NumKinds
 )
 
-var kindNames = [Kinds]string{"resource", "resource template", "prompt", "skill"}
+var kindNames = [NumKinds]string{"resource", "resource template", "prompt", "skill"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -132,6 +134,15 @@ func Parse(kind Kind, raw json.RawMessage, maxBytes int) (*Item, error) {
 	}
 	if json.Unmarshal(annotations, &it.Annotations) != nil {
 		it.Annotations = nil // a half-read one would have false hints
+	}
+	if a := it.Annotations; a != nil { // of others, clients refuse the whole list
+		a.Audience = slices.DeleteFunc(a.Audience, func(r mcp.Role) bool { return r != mcp.RoleUser && r != mcp.RoleAssistant })
+		if a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
+			a.Priority = nil
+		}
+		if _, err := time.Parse(time.RFC3339, a.LastModified); err != nil {
+			a.LastModified = ""
+		}
 	}
 	return it, nil
 }

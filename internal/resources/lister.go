@@ -13,7 +13,7 @@ import (
 )
 
 // Lists are the lists of a server by what they have.
-var Lists = [Kinds]upstream.Kind{Resource: upstream.Resources, Template: upstream.Templates, Prompt: upstream.Prompts, Skill: upstream.Skills}
+var Lists = [NumKinds]upstream.Kind{Resource: upstream.Resources, Template: upstream.Templates, Prompt: upstream.Prompts, Skill: upstream.Skills}
 
 // A Definition is an entry as its server listed it last. It is immutable.
 type Definition struct {
@@ -70,7 +70,7 @@ func Raw(defs []*Definition) map[string][]string {
 }
 
 // Count returns how many there are of each kind.
-func Count(defs []*Definition) (n [Kinds]int) {
+func Count(defs []*Definition) (n [NumKinds]int) {
 	for _, o := range defs {
 		n[o.Entry.Kind]++
 	}
@@ -112,7 +112,7 @@ func (l *Lister) Check(ctx context.Context, all upstream.List, old []*Definition
 		problems = append(problems, text.Bounded(err))
 	}
 	room := maxListedForms
-	for kind := range Kinds {
+	for kind := range NumKinds {
 		if failed := all.Failed[Lists[kind]]; failed != nil {
 			note(kind, "its %ss can't be listed: %w", kind, failed)
 			for _, o := range old {

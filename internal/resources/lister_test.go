@@ -76,7 +76,7 @@ func TestCheckKeepsEachKind(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, problems)
 	assert.Equal(t, []string{"mem://a", "mem://b", "mem://a", "mem://a", "skill://n/SKILL.md"}, ids(list))
-	assert.Equal(t, [Kinds]int{2, 1, 1, 1}, Count(list))
+	assert.Equal(t, [NumKinds]int{2, 1, 1, 1}, Count(list))
 	bytes := 0
 	for _, o := range list {
 		bytes += len(o.Entry.Raw)

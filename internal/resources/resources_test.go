@@ -91,12 +91,12 @@ func TestLinks(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"uri":"mem://a","name":"a","size":5}`, `{"uriTemplate":"mem://{+a*,b:3}{?c}","name":"t"}`, `{"name":"p","arguments":[{"name":"x","required":true}]}`, `{"uri":5}`, `null`, `[]`,
 		`{"uri":"skill://x/a/SKILL.md","frontmatter":{"name":"a","description":"A","tools":["b"],"metadata":{"tools":"c d"}},"resources":[{"uri":"skill://x/a/SKILL.md","digest":"sha256:` + strings.Repeat("0", 64) + `","size":5},{"uri":"skill://x/a/b/%41.md","digest":"sha256:` + strings.Repeat("f", 64) + `","size":0}]}`, `{"uri":"skill://a/SKILL.md","frontmatter":{"name":"a"},"resources":"dynamic"}`} {
-		for kind := range Kinds {
+		for kind := range NumKinds {
 			f.Add(byte(kind), []byte(seed), "mem://a/b")
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind byte, raw []byte, uri string) {
-		item, err := Parse(Kind(kind%byte(Kinds)), raw, 4096)
+		item, err := Parse(Kind(kind%byte(NumKinds)), raw, 4096)
 		if err != nil {
 			return
 		}

@@ -82,6 +82,16 @@ func TestFileOfASkillThatIsHeldBack(t *testing.T) {
 	assert.ErrorContains(t, err, "held back")
 	_, err = everything(shelf(skill(t, "s", "b", 1), listed)).Locate(t.Context(), Resource, "", "skill://b/f0.md", nil)
 	assert.NoError(t, err)
+
+	// Another server's skill of that name makes no difference.
+	_, err = everything(shelf(skill(t, "a", "b", 1), held, any)).Locate(t.Context(), Resource, "s", "skill://b/f0.md", nil)
+	assert.ErrorContains(t, err, "held back")
+
+	// A prompt of that name is no file.
+	prompt := entry(t, "s", Prompt, `{"name":"skill://b/f0.md"}`)
+	at, err = everything(shelf(held, prompt)).Locate(t.Context(), Prompt, "s", "skill://b/f0.md", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "s", at.Server)
 }
 
 // The list of a skill may spell a file as it likes: in capitals, or with escapes.
@@ -190,6 +200,16 @@ func TestFormsThatAddAHost(t *testing.T) {
 		assert.Equal(t, []string{forms[i]}, of.Forms)
 	}
 	assert.Equal(t, 1, added)
+	for _, test := range []struct {
+		form, uri string
+		want      bool
+	}{
+		{"mem://h/a", "mem:////h/a", true}, {"mem://h/a", "mem:h/a", true}, {"mem://h", "mem:/h", true},
+		{"mem://h/a", "mem://h/b", false}, {"mem:h/a", "mem:/h/a", false}, {"mem:///a", "mem:a", false},
+		{"https://h/a", "https:h/a", false}, {"file://h/a", "file:/h/a", false}, {"h/a", "a", false},
+	} {
+		assert.Equal(t, test.want, addsHost(test.form, test.uri), "%s for %s", test.form, test.uri)
+	}
 }
 
 func TestSearchOfShelvesTakesTurns(t *testing.T) {
@@ -700,4 +720,41 @@ func TestFilesOfASkillAreComplete(t *testing.T) {
 	}
 	assert.Equal(t, "x/b", SkillPath("skill://x/b/SKILL.md"))
 	assert.Equal(t, "other://x/b", SkillPath("other://x/b/SKILL.md"))
+}
+
+// A file of skills is barred if all of them are held back or, for who does not list it, if the
+// session may have none. Skills of other servers say nothing of it.
+func TestFilesOfSkillsThatAreHeldBack(t *testing.T) {
+	t.Parallel()
+	of := func(server string, barred, held error) *Entry {
+		e := skill(t, server, "b", 1)
+		e.Barred, e.Quarantined = barred, held
+		return e
+	}
+	barred, held := errors.New("barred"), errors.New("held")
+	for name, test := range map[string]struct {
+		skills           []*Entry
+		listed, unlisted error // that stands where the server lists the file, and where it does not
+	}{
+		"none":              {nil, nil, nil},
+		"one":               {[]*Entry{of("s", nil, nil)}, nil, nil},
+		"held back":         {[]*Entry{of("s", nil, held)}, held, held},
+		"one of two":        {[]*Entry{of("s", nil, held), of("s", nil, nil)}, nil, nil},
+		"barred":            {[]*Entry{of("s", barred, nil)}, nil, barred},
+		"barred, held back": {[]*Entry{of("s", barred, held)}, nil, barred},
+		"of another":        {[]*Entry{of("t", barred, held)}, nil, nil},
+		"beside another's":  {[]*Entry{of("s", nil, held), of("t", nil, nil)}, held, held},
+	} {
+		s := shelf(test.skills...)
+		v := everything(s)
+		for listed, want := range map[bool]error{true: test.listed, false: test.unlisted} {
+			h := &holder{Place: Place{Server: "s"}, listed: listed}
+			err := v.barFile(h, s, "skill://b/f0.md", "skill://b/f0.md")
+			if want == nil {
+				assert.NoError(t, err, "%s, listed: %t", name, listed)
+			} else {
+				assert.ErrorIs(t, err, want, "%s, listed: %t", name, listed)
+			}
+		}
+	}
 }

@@ -11,6 +11,15 @@ import (
 type Bounds struct {
 	Text  int // of texts, of structured content, and of links and the like
 	Media int // of images, sounds and files together, in base64
+
+	// Promised says that a client counts on the structured content: then it stays, if it is
+	// within Media.
+	Promised bool
+}
+
+// holds reports whether structured content stays.
+func (b Bounds) holds(structured json.RawMessage) bool {
+	return len(structured) <= max(b.Text, 0) || b.Promised && len(structured) <= b.Media
 }
 
 // contents is how many contents may stand alone: one for each 64 bytes of text,
@@ -43,7 +52,7 @@ func Limit(r *mcp.CallToolResult, b Bounds, n Notes) *mcp.CallToolResult {
 	if r == nil {
 		return nil
 	}
-	return withoutStructured(withoutLarge(withoutMany(sayOnce(r, max(b.Text, 0)), b, n), b, n), b)
+	return withoutStructured(withoutLarge(withoutMany(sayOnce(r, b), b, n), b, n), b)
 }
 
 // withoutMany makes the contents beyond the limit one text and one note.
@@ -109,7 +118,7 @@ func withoutLarge(r *mcp.CallToolResult, b Bounds, n Notes) *mcp.CallToolResult 
 // withoutStructured moves structured content that does not fit to the texts.
 func withoutStructured(r *mcp.CallToolResult, b Bounds) *mcp.CallToolResult {
 	raw, _ := Structured(r) // what can't be encoded can't be sent either
-	if len(raw) <= max(b.Text, 0) {
+	if b.holds(raw) {
 		return r
 	}
 	result := *r

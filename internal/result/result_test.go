@@ -218,6 +218,16 @@ func TestPagesSplitNoCharacter(t *testing.T) {
 	}
 }
 
+// A text that fits is not cut, wherever its lines end.
+func TestHeadOfATextThatFits(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("x", 97) + "\nab"
+	assert.Equal(t, 100, headEnd(text, 101))
+	assert.Equal(t, 100, headEnd(text, 100))
+	assert.Equal(t, 98, headEnd(text, 99), "a line ends in the last tenth")
+	assert.Equal(t, 50, headEnd(text, 50))
+}
+
 func TestPage(t *testing.T) {
 	lines := "123456789\nabcdefghi\n"
 	marks := "e" + strings.Repeat("\u0301", 100)

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -93,11 +94,15 @@ func Says(texts []string, structured json.RawMessage) bool {
 // structured content is not decoded: what that takes in memory has a limit, and what texts
 // take has none.
 func compare(texts []string, structured json.RawMessage) (all bool, from, to int) {
+	most := values(structured)
+	if most > maxCompared {
+		i := slices.IndexFunc(texts, func(t string) bool { return isSame(t, structured) })
+		return i >= 0, max(i, 0), i + 1
+	}
 	var v any
 	if text.IsNull(structured) || json.Unmarshal(structured, &v) != nil {
 		return false, 0, 0
 	}
-	most := values(string(structured))
 	said, forms := make(map[string]bool), make([][2]string, len(texts))
 	for i, t := range append(texts[:len(texts):len(texts)], strings.Join(texts, "\n")) {
 		var form [2]string
@@ -126,12 +131,31 @@ func compare(texts []string, structured json.RawMessage) (all bool, from, to int
 	return true, 0, to
 }
 
+// maxCompared is how many values structured content may have that is decoded to be compared with
+// texts. Of more, a text says all or nothing.
+const maxCompared = 20_000
+
+// isSame reports whether a text is the same JSON, but for spaces.
+func isSame(t string, structured json.RawMessage) bool {
+	if t == string(structured) { // copies nothing
+		return json.Valid(structured)
+	}
+	return json.Valid([]byte(t)) && bytes.Equal(text.Compact([]byte(t)), text.Compact(structured))
+}
+
 // maxDepth is how many levels down texts may say what structured content consists of.
 const maxDepth = 3
 
 // values returns how many values JSON has, or more.
-func values(json string) int {
-	return 1 + strings.Count(json, ",") + strings.Count(json, "[") + strings.Count(json, "{")
+func values[T string | json.RawMessage](of T) (n int) {
+	n = 1
+	for i := range len(of) {
+		switch of[i] {
+		case ',', '[', '{':
+			n++
+		}
+	}
+	return n
 }
 
 // canonical returns the JSON of a text as it would be written here, or "".
@@ -190,10 +214,10 @@ func areParts(texts [][2]string, v any, depth int) bool {
 }
 
 // sayOnce returns r so that no model reads twice what structured content and the texts say both.
-// It does that only where one of them is longer than limit, since a client may want either. The
+// It does that only where one of them does not fit, since a client may want either. The
 // texts that say nothing else become the structured content, if that is shorter. If then both
-// fit, both stay, otherwise the texts alone.
-func sayOnce(r *mcp.CallToolResult, limit int) *mcp.CallToolResult {
+// fit, or a client counts on the structured content, both stay, otherwise the texts alone.
+func sayOnce(r *mcp.CallToolResult, b Bounds) *mcp.CallToolResult {
 	raw, err := Structured(r)
 	if err != nil || text.IsNull(raw) {
 		return r
@@ -205,7 +229,7 @@ func sayOnce(r *mcp.CallToolResult, limit int) *mcp.CallToolResult {
 			texts = append(texts, t)
 		}
 	}
-	fits := func(texts []string) bool { return len(strings.Join(texts, "\n")) <= limit && len(raw) <= limit }
+	fits := func(texts []string) bool { return len(strings.Join(texts, "\n")) <= max(b.Text, 0) && b.holds(raw) }
 	if fits(texts) {
 		return r
 	}
@@ -214,11 +238,11 @@ func sayOnce(r *mcp.CallToolResult, limit int) *mcp.CallToolResult {
 		return r
 	}
 	result := *r
-	if compact := string(text.Compact(raw)); len(compact) < len(strings.Join(texts[from:to], "\n")) {
-		result = *withText(r, compact, from, to)
-		texts = slices.Replace(texts, from, to, compact)
+	if compact := text.Compact(raw); len(compact) < len(strings.Join(texts[from:to], "\n")) {
+		result = *withText(r, string(compact), from, to)
+		texts = slices.Replace(texts, from, to, string(compact))
 	}
-	if !fits(texts) {
+	if !fits(texts) && !(b.Promised && b.holds(raw)) {
 		result.StructuredContent, result.RawStructuredContent = nil, nil
 	}
 	return &result

@@ -20,6 +20,22 @@ func withStructured(structured string, texts ...string) *mcp.CallToolResult {
 }
 
 // Of what structured content and texts say both, one stays where either is too long.
+// Structured content is what the server sent, or what a host has in its place.
+func TestStructured(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]*mcp.CallToolResult{
+		"":        {},
+		`{"a":1}`: {RawStructuredContent: json.RawMessage(`{"a":1}`), StructuredContent: map[string]any{"a": 2}},
+		`{"a":2}`: {StructuredContent: map[string]any{"a": 2}},
+	} {
+		got, err := Structured(r)
+		assert.NoError(t, err)
+		assert.Equal(t, want, string(got))
+	}
+	_, err := Structured(&mcp.CallToolResult{StructuredContent: func() {}})
+	assert.Error(t, err)
+}
+
 func TestSayOnce(t *testing.T) {
 	t.Parallel()
 	const object, pretty = `{"a":1,"b":[1,2]}`, "{\n  \"b\": [1, 2],\n  \"a\": 1\n}"
@@ -45,16 +61,40 @@ func TestSayOnce(t *testing.T) {
 		{"null", withStructured(`null`, pretty), 20, []string{pretty}, `null`},
 	} {
 		before := fmt.Sprint(test.in)
-		got := sayOnce(test.in, test.limit)
+		got := sayOnce(test.in, Bounds{Text: test.limit})
 		assert.Equal(t, test.texts, resultTexts(got), test.name)
 		assert.Equal(t, test.structured, string(got.RawStructuredContent), test.name)
 		assert.Equal(t, before, fmt.Sprint(test.in), test.name)
 	}
 	r := withStructured(object)
 	r.Content = []mcp.Content{mcp.NewImageContent("A", ""), textResource(pretty)}
-	got := sayOnce(r, 10)
+	got := sayOnce(r, Bounds{Text: 10})
 	assert.Equal(t, []mcp.Content{r.Content[0], textResource(object)}, got.Content, "a resource keeps its address")
 	assert.Nil(t, got.RawStructuredContent)
+}
+
+// Structured content that a client counts on stays within the bound of media, and what the model
+// reads is cut as ever.
+func TestPromisedStructuredContent(t *testing.T) {
+	t.Parallel()
+	const object, pretty = `{"a":1,"b":[1,2]}`, "{\n  \"b\": [1, 2],\n  \"a\": 1\n}"
+	for _, test := range []struct {
+		name       string
+		in         *mcp.CallToolResult
+		media      int
+		texts      []string
+		structured string
+	}{
+		{"a text says the same", withStructured(object, pretty), len(object), []string{object}, object},
+		{"no text", withStructured(object), len(object), nil, object},
+		{"other words", withStructured(object, "words"), len(object), []string{"words"}, object},
+		{"too long for media, too", withStructured(object, "words"), len(object) - 1, []string{"words", object}, ""},
+		{"too long, and a text says the same", withStructured(object, pretty), len(object) - 1, []string{object}, ""},
+	} {
+		got := Limit(test.in, Bounds{Text: 10, Media: test.media, Promised: true}, testNotes)
+		assert.Equal(t, test.texts, resultTexts(got), test.name)
+		assert.Equal(t, test.structured, string(got.RawStructuredContent), test.name)
+	}
 }
 
 func TestTexts(t *testing.T) {
@@ -96,4 +136,24 @@ func TestSaysDecodesNoMoreThanIsBounded(t *testing.T) {
 	assert.False(t, Says(texts, structured))
 	runtime.ReadMemStats(&after)
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(40<<20))
+}
+
+// Of many values nothing is decoded: a text says all of them if it is the same JSON but for spaces.
+func TestSaysOfManyValues(t *testing.T) {
+	list := func(sep string, n int) string { return `{"a":[` + strings.Repeat("0,"+sep, n-3) + `0]}` }
+	for name, test := range map[string]struct {
+		structured string
+		texts      []string
+		want       bool
+	}{
+		"the same, with spaces":       {list("", maxCompared+1), []string{"x", list("\n ", maxCompared+1)}, true},
+		"another":                     {list("", maxCompared+1), []string{list("", maxCompared+2)}, false},
+		"in parts":                    {list("", maxCompared+1), []string{"0"}, false},
+		"the limit is decoded":        {list("", maxCompared), []string{"0"}, true},
+		"the same text, which is bad": {list("", maxCompared+1) + "]", []string{list("", maxCompared+1) + "]"}, false},
+	} {
+		assert.Equal(t, test.want, Says(test.texts, json.RawMessage(test.structured)), name)
+	}
+	structured, same := json.RawMessage(list("", 1<<19)), list(" ", 1<<19)
+	assert.Less(t, testing.AllocsPerRun(1, func() { Says([]string{same}, structured) }), 100.0)
 }

@@ -42,6 +42,14 @@ func (r Rights) Permit(t Subject) bool {
 	return true
 }
 
+// Key returns a text that other rights do not have, "" for those that permit everything.
+func (r Rights) Key() string {
+	if !slices.ContainsFunc(r, func(a Access) bool { return !a.Empty() }) {
+		return ""
+	}
+	return fmt.Sprintf("%q", r)
+}
+
 // PermitName is [Rights.Permit] for what has only one name.
 func (r Rights) PermitName(name string) bool {
 	for _, a := range r {

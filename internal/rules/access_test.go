@@ -45,6 +45,22 @@ func TestRightsPermitName(t *testing.T) {
 	}
 }
 
+// Rights that permit the same by other lists may have other keys. Those that permit everything share one.
+func TestRightsKey(t *testing.T) {
+	t.Parallel()
+	for _, all := range []Rights{nil, {}, {{}}, {{Allow: []string{}}, {Deny: []string{}}}} {
+		assert.Empty(t, all.Key())
+	}
+	keys := make(map[string]bool)
+	for _, r := range []Rights{
+		{{Allow: []string{"a"}}}, {{Deny: []string{"a"}}}, {{Allow: []string{"a", "b"}}}, {{Allow: []string{"a b"}}}, {{Allow: []string{`a" "b`}}},
+		{{Allow: []string{"a"}}, {Allow: []string{"b"}}}, {{Allow: []string{"a"}, Deny: []string{"b"}}}, {{Allow: []string{""}}},
+	} {
+		assert.False(t, keys[r.Key()], "%q", r)
+		keys[r.Key()] = true
+	}
+}
+
 func TestAccessEmpty(t *testing.T) {
 	t.Parallel()
 	assert.True(t, Access{}.Empty())

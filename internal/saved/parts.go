@@ -2,6 +2,7 @@ package saved
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,10 +36,23 @@ type Key struct {
 	size int
 }
 
-// Is reports whether t has that definition, or none.
-func (t *Tool) Is(definition []byte) bool {
+// keyOf returns [store.KeyOf] of what has that sum.
+func keyOf(sum *Sum) []byte {
+	return base64.RawURLEncoding.AppendEncode(make([]byte, 0, 43), sum[:])
+}
+
+// part returns the key of t's definition.
+func (t *Tool) part() string {
+	if t.Sum == nil {
+		return store.KeyOf(t.Definition)
+	}
+	return string(keyOf(t.Sum))
+}
+
+// Is reports whether t has that definition, which has that sum, or none.
+func (t *Tool) Is(definition []byte, sum *Sum) bool {
 	if t.Part != "" {
-		return store.KeyOf(definition) == t.Part
+		return string(keyOf(sum)) == t.Part
 	}
 	return t.Definition == nil || bytes.Equal(definition, t.Definition)
 }
@@ -106,7 +120,7 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 	for i := range p.Tools {
 		if t := &p.Tools[i]; t.Definition != nil {
 			size += len(t.Definition)
-			t.Part, t.Definition = store.KeyOf(t.Definition), nil
+			t.Part, t.Definition = t.part(), nil
 		}
 	}
 	data := json.RawMessage(text.JSON(p))

@@ -205,6 +205,21 @@ func TestTextsOfOtherClocks(t *testing.T) {
 	})
 }
 
+// However much a state may have, a text of it has 4 MiB at most.
+func TestLongestText(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]bool{4 << 20: true, 4<<20 + 1: false} {
+		s := begunOf(20, 5)
+		s.Texts = func(put func(string, time.Time, *string) (string, time.Time)) string {
+			text := strings.Repeat("x", n)
+			key, _ := put("", time.Time{}, &text)
+			assert.Equal(t, want, key != "", n)
+			return key
+		}
+		require.NotNil(t, s.JSON(64<<20, partsOf(new(memory), new(bytes.Buffer))))
+	}
+}
+
 // tight takes no large part.
 type tight struct{ memory }
 

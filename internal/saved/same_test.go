@@ -30,6 +30,25 @@ func TestSame(t *testing.T) {
 	}
 }
 
+// A server is told again if anything that a model read of it is another.
+func TestSameServer(t *testing.T) {
+	t.Parallel()
+	one := Server{Server: "s", Tools: 1, About: "a", Gist: "g", Own: "o", Tool: rules.Subject{Name: "n", Server: "s", Own: "o", Wanted: "w"}}
+	same := one
+	assert.True(t, one.Same(&one))
+	assert.True(t, one.Same(&same))
+	for name, change := range map[string]func(*Server){
+		"server": func(s *Server) { s.Server = "x" }, "tools": func(s *Server) { s.Tools = 2 }, "about": func(s *Server) { s.About = "x" },
+		"gist": func(s *Server) { s.Gist = "x" }, "own": func(s *Server) { s.Own = "x" },
+		"the tool's name": func(s *Server) { s.Tool.Name = "x" }, "the tool's server": func(s *Server) { s.Tool.Server = "x" },
+		"the tool's own name": func(s *Server) { s.Tool.Own = "x" }, "the tool's wanted name": func(s *Server) { s.Tool.Wanted = "x" },
+	} {
+		other := one
+		change(&other)
+		assert.False(t, one.Same(&other), name)
+	}
+}
+
 // A prefix of one item is one.
 func TestShortestPrefix(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ package saved
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,12 +20,22 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
-// The versions of the form: whole, and in parts.
+// The versions of the form: whole, and in parts. Who reads one must not misread it: what an older
+// reader would take for something else, or leave out, needs a new number.
 const (
 	version      = 4
 	versionParts = 5
 	oldest       = 2 // has fewer kinds of items
 )
+
+// The versions that can be written.
+const (
+	Newest = versionParts
+	Oldest = version // all versions that read Newest read it, and stores of sessions keep it as it is
+)
+
+// ErrNewer means that a state has a version that came later than this code.
+var ErrNewer = errors.New("a newer version of the library has saved it")
 
 // beforePrefix stands before the prefix, which is the last member. No string has it: there,
 // quotes are escaped.
@@ -80,7 +91,11 @@ type Tool struct {
 	// the tool was not shown, or if Part is its key.
 	Definition Bytes  `json:"definition,omitempty"`
 	Part       string `json:"part,omitempty"`
+	Sum        *Sum   `json:"-"` // of Definition, or nil if nobody has computed it
 }
+
+// A Sum is the SHA-256 of a definition.
+type Sum = [sha256.Size]byte
 
 // An Item is one item that a model was shown. The kinds and what they have are up
 // to the caller.
@@ -130,13 +145,13 @@ type Skill struct {
 
 // A Told says what of the items the conversation has.
 type Told struct {
-	By    string `json:"by"`              // how the model gets what is not listed
-	Begun int    `json:"begun"`           // the first items stand before the messages
-	Items int    `json:"items,omitempty"` // these and further ones were told
-	Bare  bool   `json:"bare,omitempty"`  // there is no tool that finds and calls others
-	Adds  bool   `json:"adds,omitempty"`  // the conversation adds tools
-	Loads bool   `json:"loads,omitempty"` // the model loads tools by searches that the host answers
-	Why   int    `json:"why,omitempty"`   // a number of the caller's
+	By       string `json:"by"`              // how the model gets what is not listed
+	Begun    int    `json:"begun"`           // the first items stand before the messages
+	Items    int    `json:"items,omitempty"` // these and further ones were told
+	NoBridge bool   `json:"bare,omitempty"`  // there is no tool that finds and calls others
+	Adds     bool   `json:"adds,omitempty"`  // the conversation adds tools
+	Loads    bool   `json:"loads,omitempty"` // the model loads tools by searches that the host answers
+	Why      int    `json:"why,omitempty"`   // a number of the caller's
 
 	Inserts list[Insert] `json:"inserts,omitempty"` // in the order of the conversation
 }
@@ -162,6 +177,8 @@ type Refusal struct {
 // JSON returns s as a JSON object that has at most limit bytes together with what it
 // has in parts, which may be nil. If s does not fit, the items that were shown last are
 // left out, then the tools that were activated last. What else there is must fit.
+//
+// It has the version [Newest], or [Oldest] if it has no prefix and no parts.
 func (s *State) JSON(limit int, parts *Parts) json.RawMessage {
 	s.Version = version
 	if max(len(s.Shown), len(s.Active), len(s.Tools)) <= maxEntries {
@@ -256,11 +273,17 @@ func Parse(data []byte, limit int) (*State, error) {
 	if !found || json.Unmarshal(append(bytes.Clone(head), '}'), &s) != nil || s.Version != versionParts || s.PrefixKey == "" {
 		s = State{left: limit - n} // what stores a state may sort the members
 		if err := json.Unmarshal(data, &s); err != nil {
+			if v := versionOf(data); v > Newest { // whose members may be others
+				return nil, newer(v)
+			}
 			return nil, text.JSONError(data, err)
 		}
 	}
-	if s.Version < oldest || s.Version > versionParts {
-		return nil, fmt.Errorf("version %d, want %d to %d", s.Version, oldest, versionParts)
+	switch {
+	case s.Version > Newest:
+		return nil, newer(s.Version)
+	case s.Version < oldest:
+		return nil, fmt.Errorf("version %d, want %d to %d", s.Version, oldest, Newest)
 	}
 	if s.PrefixTools < 0 || s.PrefixTools > maxEntries || s.PrefixKey == "" && s.PrefixTools > 0 {
 		return nil, fmt.Errorf("its prefix %q has %d tools", text.Line(s.PrefixKey, text.MaxName), s.PrefixTools)
@@ -283,6 +306,21 @@ func Parse(data []byte, limit int) (*State, error) {
 		}
 	}
 	return &s, nil
+}
+
+// versionOf returns the version of a state that can't be read, or 0.
+func versionOf(data []byte) int {
+	var s struct {
+		Version int `json:"version"`
+	}
+	if json.Unmarshal(data, &s) != nil {
+		return 0
+	}
+	return s.Version
+}
+
+func newer(version int) error {
+	return fmt.Errorf("%w: it has version %d, want %d to %d", ErrNewer, version, oldest, Newest)
 }
 
 // Fits returns an error if a session with so many access lists, lists of skills and

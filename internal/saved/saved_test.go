@@ -2,6 +2,7 @@ package saved
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -104,11 +105,13 @@ func TestParseNamesTheMistake(t *testing.T) {
 	t.Parallel()
 	tools := `"tools":[{"name":"mcp_a__x","server":"a","own":"x"}]`
 	for data, want := range map[string]string{
-		``:                         "line 1, column 1: unexpected end of JSON input",
-		`[]`:                       "is a JSON array, want an object",
-		`{"version":6}`:            "version 6, want 2 to 5",
-		`{"version":"2"}`:          `"version" is a JSON string, want a number`,
-		`{"version":2,"tools":{}}`: "a list is missing: {}",
+		``:                                    "line 1, column 1: unexpected end of JSON input",
+		`[]`:                                  "is a JSON array, want an object",
+		`{"version":6}`:                       "a newer version of the library has saved it: it has version 6, want 2 to 5",
+		`{"version":6,"tools":{},"lists":[]}`: "a newer version of the library has saved it: it has version 6, want 2 to 5",
+		`{"version":1}`:                       "version 1, want 2 to 5",
+		`{"version":"2"}`:                     `"version" is a JSON string, want a number`,
+		`{"version":2,"tools":{}}`:            "a list is missing: {}",
 		`{"version":2,"tools":[{"name":"a b","server":"a","own":"x"}]}`:              `tool 1 has no usable name, server and own name: "a b", "a", "x"`,
 		`{"version":2,"tools":[{"name":"a","server":"","own":"x"}]}`:                 `tool 1 has no usable name, server and own name: "a", "", "x"`,
 		`{"version":2,"active":[{"tool":1,"used":"x"}]}`:                             `"used" is a JSON string, want a number`,
@@ -223,10 +226,14 @@ func TestToolsOfAPrefix(t *testing.T) {
 func TestIs(t *testing.T) {
 	t.Parallel()
 	def := []byte(`{"name":"a"}`)
+	sum := sha256.Sum256(def)
 	for _, test := range []struct {
 		t    Tool
 		want bool
 	}{{Tool{}, true}, {Tool{Definition: def}, true}, {Tool{Definition: []byte("x")}, false}, {Tool{Part: store.KeyOf(def)}, true}, {Tool{Part: store.KeyOf([]byte("x"))}, false}, {Tool{Part: store.KeyOf([]byte("x")), Definition: def}, false}} {
-		assert.Equal(t, test.want, test.t.Is(def))
+		assert.Equal(t, test.want, test.t.Is(def, &sum))
+	}
+	for _, tool := range []Tool{{Definition: def}, {Definition: def, Sum: &sum}} {
+		assert.Equal(t, store.KeyOf(def), tool.part())
 	}
 }

@@ -38,7 +38,6 @@ func ParsePassed(raw json.RawMessage) (p Passed, err error) {
 		switch {
 		case m.Name != "name" && m.Name != "arguments":
 			p.rest = append(p.rest, m)
-			continue
 		case seen[m.Name]:
 			return p, fmt.Errorf("%q is given twice, but must be given once", m.Name)
 		}
@@ -114,7 +113,7 @@ func (v *Validator) meant(args json.RawMessage) json.RawMessage {
 	}
 	changed := slices.Clone(members)
 	for i, m := range members {
-		if inner := bytes.TrimSpace(unquoted(m.Value)); m.Value[0] == '"' && !text.IsNull(inner) && json.Valid(inner) && refused(m) {
+		if inner := bytes.TrimSpace(unquoted(m.Value)); !text.IsNull(inner) && json.Valid(inner) && refused(m) {
 			changed[i].Value = inner
 		}
 	}

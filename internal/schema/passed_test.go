@@ -32,6 +32,9 @@ func TestPassed(t *testing.T) {
 		{`{"name":"t","count":"2","path":"2","either":"2"}`, `{"count":2,"path":"2","either":"2"}`},
 		{`{"name":"t","arguments":{"tags":"[\"a\"]","on":"true"}}`, `{"tags":["a"],"on":true}`},
 		{`{"name":"t","arguments":{"count":"two"}}`, `{"count":"two"}`},
+		{`{"name":"t","arguments":{"on":"null"}}`, `{"on":"null"}`}, // a null may mean that it is missing
+		{`{"name":"t","arguments":{"count":" 2 ","on":"true","tags":5}}`, `{"count":" 2 ","on":"true","tags":5}`},
+		{`{"name":"t","arguments":{"count":" 2\n"}}`, `{"count":2}`},
 		{`{"name":"t","arguments":{"count":"2.5"}}`, `{"count":"2.5"}`},
 		{`{"name":"t","arguments":{"count":"2","path":5}}`, `{"count":"2","path":5}`}, // it is wrong either way
 		{`{"name":"t","arguments":{"count":"9007199254740993"}}`, `{"count":9007199254740993}`},

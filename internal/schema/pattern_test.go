@@ -214,6 +214,24 @@ func FuzzPatternSize(f *testing.F) {
 	})
 }
 
+// What patterns take grows with their instructions and ranges, and not beyond the limits.
+func TestKeptOfPatterns(t *testing.T) {
+	t.Parallel()
+	p := newPatterns()
+	assert.Zero(t, p.kept())
+	require.NotNil(t, p.find("[a-fx]y"))
+	require.NotNil(t, p.find("z"))
+	size := func(expression string) patternSize {
+		parsed, err := syntax.Parse(expression, syntax.Perl)
+		require.NoError(t, err)
+		return sizeOf(parsed)
+	}
+	one, other := size("[a-fx]y"), size("z")
+	assert.EqualValues(t, 100*(one.instructions+other.instructions)+6*(one.runes+other.runes), p.kept())
+	p.left.instructions, p.left.runes = -5, -5
+	assert.Equal(t, 100*maxPatternSize+6*maxPatternRunes, p.kept())
+}
+
 // Matching costs as many steps as the pattern is large and the text is long, and a schema as
 // much memory as it has objects and as their paths are long.
 func TestCostsOfAMatchAndAnObject(t *testing.T) {

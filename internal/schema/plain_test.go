@@ -2,6 +2,8 @@ package schema
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,6 +61,38 @@ func TestPlainSchema(t *testing.T) {
 		`{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]}]}`,
 	} {
 		assert.Nil(t, plainOf(t, schema), schema)
+	}
+}
+
+// A name that can't be read is left to the library, and sixty-four properties are known, no more.
+func TestPlainSchemaAtItsLimits(t *testing.T) {
+	t.Parallel()
+	open := plainOf(t, `{"type":"object"}`)
+	assert.False(t, open.accepts([]byte("{\"a\xff\":1}")))
+	assert.False(t, open.accepts([]byte(`{"\x":1}`)))
+	assert.False(t, open.accepts([]byte(`[]`)))
+	of := func(n int) *plainSchema {
+		properties, required := make([]string, n), make([]string, n)
+		for i := range n {
+			properties[i], required[i] = fmt.Sprintf(`"p%d":{"type":"integer"}`, i), fmt.Sprintf(`"p%d"`, i)
+		}
+		return plainOf(t, `{"type":"object","properties":{`+strings.Join(properties, ",")+`},"required":[`+strings.Join(required, ",")+`]}`)
+	}
+	assert.Nil(t, of(65))
+	full := of(64)
+	require.NotNil(t, full)
+	args := func(without int) []byte {
+		var members []string
+		for i := range 64 {
+			if i != without {
+				members = append(members, fmt.Sprintf(`"p%d":%d`, i, i))
+			}
+		}
+		return []byte("{" + strings.Join(members, ",") + "}")
+	}
+	assert.True(t, full.accepts(args(-1)))
+	for i := range 64 {
+		assert.False(t, full.accepts(args(i)), i)
 	}
 }
 

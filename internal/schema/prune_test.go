@@ -12,6 +12,7 @@ func TestPrune(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, schema, want string }{
 		{"nothing to leave out", `{"type":"object","properties":{"a":{"default":1.0}}}`, ``},
+		{"all is used, with its white space", `{ "$defs": {"A": {}} , "x":  {"$ref": "#/$defs/A"} }`, ``},
 		{"nothing refers to it", `{"type":"object","$defs":{"A":{"type":"string"}},"required":[]}`, `{"type":"object","required":[]}`},
 		{"only one is used", `{"definitions":{"A":{},"B":{"x":1.0}},"properties":{"b":{"$ref":"#/definitions/B"}}}`, `{"definitions":{"B":{"x":1.0}},"properties":{"b":{"$ref":"#/definitions/B"}}}`},
 		{"one uses the other", `{"$defs":{"A":{"$ref":"#/$defs/B"},"B":{"$ref":"#/$defs/A"},"C":{"$ref":"#/$defs/A"}},"items":{"$ref":"#/$defs/A"}}`, `{"$defs":{"A":{"$ref":"#/$defs/B"},"B":{"$ref":"#/$defs/A"}},"items":{"$ref":"#/$defs/A"}}`},

@@ -29,7 +29,8 @@ const (
 type calls struct {
 	what string
 	wait time.Duration
-	left atomic.Int32 // those that were left behind and have not returned
+	tell func(took time.Duration, err error) // after each call, or nil
+	left atomic.Int32                        // those that were left behind and have not returned
 }
 
 // A call is one of [calls].
@@ -41,6 +42,16 @@ type call struct {
 
 // do calls f within c.wait.
 func (c *calls) do(f func(*call) error) error {
+	if c.tell == nil {
+		return c.doUnobserved(f)
+	}
+	begun := time.Now()
+	err := c.doUnobserved(f)
+	c.tell(time.Since(begun), err)
+	return err
+}
+
+func (c *calls) doUnobserved(f func(*call) error) error {
 	one := new(call)
 	if c.wait == 0 {
 		return hostcode.Try(c.what, func() error { return f(one) })

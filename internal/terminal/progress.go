@@ -15,7 +15,8 @@ type Progress struct {
 	done sync.WaitGroup
 }
 
-const redraw = 80 * time.Millisecond
+// redraw is how often, so that an eye can follow.
+const redraw = 500 * time.Millisecond
 
 // Show begins to show the lines that draw returns. It shows nothing unless f is a
 // terminal with a person before it: not in a pipe, and not in CI.

@@ -42,6 +42,18 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// A name is there twice if one object has it twice, at whatever level.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`{"a":1,"a":2}`: "a", `{"a":1,"b":"a","a":2}`: "a", `{"x":[1,{"c":[],"c":{}}]}`: "c", `[{"a":1},{"b":{"d":1,"d":1}}]`: "d", `{"a":{"b":1},"c":"x","a":1}`: "a", `{"a":1,"\u0061":2}`: "a",
+		`{"a":"a"}`: "", `{"a":["b","b",{"b":"b"}],"b":"a"}`: "", `{"a":{"b":1},"b":2}`: "", `[{"a":1},{"a":1}]`: "", `{"a":1,"A":2}`: "", `"a"`: "", `["a","a"]`: "", "": "",
+		`{"a":1,`: "", `{"a":1,x,"a":2}`: "", `{"a":1,"a"`: "a",
+	} {
+		assert.Equal(t, want, Twice([]byte(data)), data)
+	}
+}
+
 func TestJoinMembers(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "{}", string(JoinMembers(nil)))

@@ -299,6 +299,42 @@ func TestBounds(t *testing.T) {
 	assert.Equal(t, Beyond, m.Judge("one more", []*Definition{define("a", "")})[0].Finding)
 }
 
+// A late tool waits where new tools do: always under Always, and under Suspect if only who reports
+// changes has seen it.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		for by, want := range map[string]map[Caution]bool{
+			"":           {Never: false, Suspect: false, Always: late},
+			"warn":       {Never: false, Suspect: late, Always: late},
+			"quarantine": {Never: false, Suspect: false, Always: late},
+		} {
+			for caution, want := range want {
+				assert.Equal(t, want, fresh(caution, 10, nil).waits(&tool{Late: late, By: by}), "%v, %q, %v", late, by, caution)
+			}
+		}
+	}
+}
+
+// What others have stored adds as many servers as there is room for.
+func TestServersOfOthersAreBounded(t *testing.T) {
+	t.Parallel()
+	doc := new(memory)
+	other := fresh(Never, 10, doc)
+	other.Judge("a", []*Definition{define("tool", "1")})
+	other.Judge("b", []*Definition{define("tool", "1")})
+	_, err := other.Save()
+	require.NoError(t, err)
+	m := fresh(Never, 10, doc)
+	for i := range 9_999 {
+		m.Judge(fmt.Sprint("server ", i), nil)
+	}
+	changed, err := m.Refresh()
+	require.NoError(t, err)
+	assert.True(t, changed)
+	assert.Len(t, m.servers, 10_000)
+}
+
 // Only hashes of former definitions are kept.
 func TestOldDefinitionsAreDropped(t *testing.T) {
 	t.Parallel()
@@ -323,6 +359,9 @@ func TestStore(t *testing.T) {
 	doc := &memory{err: errors.New("no disk")}
 	m := fresh(Never, 10, doc)
 	assert.EqualError(t, m.Load(), "loading the known tools: no disk")
+	doc.data = []byte(`{"version":2,"servers":{}}`)
+	assert.EqualError(t, m.Load(), "loading the known tools: no disk", "whatever comes with it")
+	doc.data = nil
 	m.Judge("s", []*Definition{define("a", "1")})
 	_, err := m.Save()
 	assert.EqualError(t, err, "storing the known tools: no disk")
@@ -643,6 +682,28 @@ func TestFirstListOfOneThatHasEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, later.Load())
 	assert.Equal(t, []Finding{Known, Added}, findings(later.Judge("s", []*Definition{tool, evil})))
+}
+
+// Where others have stored the first list, a tool that it lacks is late here, which changes what may
+// be used.
+func TestFirstListOfOthers(t *testing.T) {
+	t.Parallel()
+	doc := new(memory)
+	tool, evil := define("tool", "1"), define("evil", "x")
+	first, m := fresh(Never, 10, doc), fresh(Always, 10, doc)
+	require.NoError(t, m.Load())
+	first.Judge("s", []*Definition{tool})
+	first.servers["s"].tools["tool"].Since = time.Now().Add(time.Hour).UTC() // so ours counts, and nothing else changes
+	_, err := first.Save()
+	require.NoError(t, err)
+	m.Judge("s", []*Definition{tool, evil})
+	changed, err := m.Refresh()
+	require.NoError(t, err)
+	assert.True(t, changed)
+	assert.Equal(t, []Finding{Known, Added}, findings(m.Judge("s", []*Definition{tool, evil})))
+	changed, err = m.Refresh()
+	require.NoError(t, err)
+	assert.False(t, changed)
 }
 
 // Another definition that is said to be older does not take the place of one in the first list

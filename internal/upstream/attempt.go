@@ -25,7 +25,7 @@ func (s *Server) connectLocked() *lazy.Flight[*conn] {
 			s.turn = s.cfg.Turns.ask(launched(&s.cfg.Server))
 		}
 		var cause error
-		if s.status.isAway() {
+		if s.status.IsAway() {
 			cause = s.status.Err
 		}
 		s.setLocked(Connecting, cause)
@@ -102,13 +102,20 @@ func (s *Server) connect(ctx context.Context) (*conn, error) {
 	if err == nil {
 		return c, nil
 	}
-	switch cause := context.Cause(ctx); {
+	switch {
 	case s.life.Err() != nil:
 		err = ErrClosed
-	case cause != nil:
-		err = cause
+	case errors.Is(err, context.DeadlineExceeded) && launched(&s.cfg.Server) != "" && c != nil && c.process.words.isSilent():
+		err = fmt.Errorf("no answer within %v, and not a word: its launcher waits while another one installs the same package, or was ended less than a minute ago while it did: %w", s.limits.StartTimeout, err)
+	case errors.Is(err, ErrUnauthorized):
+		if s.cfg.NamesNone != nil && s.cfg.Account.NamesNone(inner) {
+			err = s.cfg.NamesNone()
+		}
 	default:
 		err = late(err, s.limits.StartTimeout)
+		if c != nil && c.process != nil {
+			err = c.process.words.explain(err, s.secrets)
+		}
 	}
 	if c != nil {
 		c.close(0) // before the next attempt
@@ -126,9 +133,7 @@ func (s *Server) awaitTurn(ctx context.Context) (*turn, error) {
 		waited = true
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.status.State == Connecting {
-			s.setLocked(Connecting, errQueued)
-		}
+		s.lateLocked(errQueued)
 	})
 	if waited {
 		s.mu.Lock()
@@ -146,6 +151,8 @@ func (s *Server) awaitTurn(ctx context.Context) (*turn, error) {
 func (s *Server) open(ctx context.Context, turn *turn, how manner) (*conn, error) {
 	c, err := dial(&s.cfg, s.limits, s.secrets, &s.asked, how)
 	if err == nil {
+		s.dialled++
+		c.number = s.dialled
 		if c.process != nil {
 			s.running.Go(func() {
 				defer turn.end()
@@ -217,7 +224,7 @@ func (s *Server) retryLocked() {
 	s.retry = time.AfterFunc(wait, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.status.Retry.Equal(at) && s.life.Err() == nil { // not stopped a moment ago
+		if s.status.Retry.Equal(at) { // not stopped a moment ago
 			s.connectLocked()
 		}
 	})

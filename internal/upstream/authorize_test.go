@@ -7,12 +7,15 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -141,6 +144,27 @@ func TestRefusedRequestsAreSentOnceMore(t *testing.T) {
 	}
 }
 
+// A request without a body is sent once more without one.
+func TestRefusedRequestsWithoutABody(t *testing.T) {
+	t.Parallel()
+	keys := 0
+	a := authorized("https://h/mcp", func(context.Context, http.Header, *Refusal) (http.Header, error) {
+		keys++
+		return http.Header{"Authorization": {fmt.Sprint("Bearer key-number-", keys)}}, nil
+	})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://h/mcp", nil)
+	require.NoError(t, err)
+	sent := 0
+	resp, err := a.send(r, roundTripper(func(r *http.Request) (*http.Response, error) {
+		sent++
+		assert.Nil(t, r.Body)
+		return &http.Response{StatusCode: []int{401, 200}[min(sent, 2)-1], Body: http.NoBody}, nil
+	}), new(outcome))
+	require.NoError(t, err)
+	assert.Equal(t, 200, resp.StatusCode)
+	assert.Equal(t, 2, sent)
+}
+
 // With an account, a request is sent three times at most. Other sources are told of the first
 // refusal only.
 func TestAccountIsAskedTwice(t *testing.T) {
@@ -232,6 +256,19 @@ func shellHelper(t *testing.T, command string) *helper {
 	return newHelper(&config.Server{Name: "srv", URL: "https://h/mcp", HeadersHelper: command})
 }
 
+// A command that fails leaves no process, nor does one whose output does not end with it.
+func TestHelperLeavesNoProcess(t *testing.T) {
+	t.Parallel()
+	mark := fmt.Sprintf("%s=%d-helper", mcptest.ChildMark, os.Getpid())
+	_, err := shellHelper(t, mark+` sleep 71 & echo '{}'`).headers(t.Context(), nil, nil)
+	assert.EqualError(t, err, "headersHelper: the command has ended, but a process that it started keeps its output open")
+	_, err = shellHelper(t, mark+` sleep 71 & exit 3`).headers(t.Context(), nil, nil)
+	assert.EqualError(t, err, "headersHelper: the command failed: exit status 3")
+	mcptest.Soon(t, func() bool {
+		return !strings.Contains(strings.Join(mcptest.Children(os.Getpid()), "\n"), "sleep 71")
+	}, "it is left")
+}
+
 // A helper's command prints headers, and knows the server. What else it does is an error.
 func TestHelperPrintsHeaders(t *testing.T) {
 	t.Parallel()
@@ -289,4 +326,31 @@ func TestHelperRunsAgain(t *testing.T) {
 	second := ask(&Refusal{Sent: http.Header{"N": {first}, "Other": {"x"}}})
 	assert.NotEqual(t, first, second)
 	assert.Equal(t, second, ask(nil))
+}
+
+// A command that is given up ends, with what it has started.
+func TestHelperIsGivenUp(t *testing.T) {
+	t.Parallel()
+	begun := filepath.Join(t.TempDir(), "begun")
+	ctx, cancel := context.WithCancel(t.Context())
+	h := shellHelper(t, `sleep 60 & echo $! >'`+begun+`.new'; mv '`+begun+`.new' '`+begun+`'; wait`)
+	failed := make(chan error)
+	go func() {
+		_, err := h.headers(ctx, nil, nil)
+		failed <- err
+	}()
+	mcptest.Soon(t, func() bool { _, err := os.Stat(begun); return err == nil })
+	cancel()
+	err := <-failed
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorContains(t, err, "headersHelper: the command did not end within 10s")
+	assert.Empty(t, h.turn)
+	data, err := os.ReadFile(begun)
+	require.NoError(t, err)
+	if runtime.GOOS == "linux" {
+		mcptest.Soon(t, func() bool {
+			line, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(data)) + "/cmdline")
+			return !strings.HasPrefix(string(line), "sleep")
+		})
+	}
 }

@@ -245,5 +245,10 @@ func (c *conn) callTool(ctx context.Context, r mcp.CallToolRequest, asTask bool)
 	if asTask {
 		return c.callTask(ctx, r)
 	}
-	return c.client.CallTool(ctx, r)
+	large := &taken{least: largeResult}
+	result, err := c.client.CallTool(context.WithValue(ctx, takenKey{}, large), r)
+	if err == nil && large.raw != nil {
+		return parseResult(large.raw)
+	}
+	return result, err
 }

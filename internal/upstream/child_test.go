@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -176,6 +177,32 @@ func TestPipesOfAChildAreClosed(t *testing.T) {
 		p.stop(0)
 	}
 	assert.Subset(t, before, open())
+}
+
+// A program that says something else than messages on its standard output, ended or not, is told by
+// the beginning of that, without secrets. One that sends a message may have said what it likes before;
+// and what is on standard error at its end tells more.
+func TestFirstWordsOfAChild(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the commands are those of a POSIX shell")
+	}
+	shell := func(script string, l Limits) error {
+		secret := map[string]string{"TOKEN": "abcd-0123-abcd-0123"}
+		cfg := config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", script}, Env: secret}
+		l.Reconnect = -1
+		return newTest(t, cfg, l).Start(t.Context())
+	}
+	const noMessage = "what it writes to its standard output is no MCP message: "
+	assert.EqualError(t, shell("echo hello; echo world", Limits{}), noMessage+`"hello world" (the process ended)`)
+	hangs := shell("printf 'port 3000, token '$TOKEN'? '; sleep 60", Limits{StartTimeout: time.Second})
+	assert.ErrorContains(t, hangs, noMessage+`"port 3000, token [hidden]?" (no answer within 1s: `)
+	assert.ErrorIs(t, hangs, context.DeadlineExceeded)
+	assert.EqualError(t, shell("printf '%0140d' 0; echo $TOKEN", Limits{}), noMessage+`"`+strings.Repeat("0", 140)+`[hidden]…" (the process ended)`)
+	assert.EqualError(t, shell("echo hello; echo 'no port' >&2; exit 3", Limits{}), `exit status 3; its last words: "no port"`)
+	refuses := shell(`echo hello; while read -r line; do id=${line#*\"id\":}; echo '{"jsonrpc":"2.0","id":'${id%%[!0-9]*}',"error":{"code":-32000,"message":"not today"}}'; done`, Limits{})
+	assert.ErrorContains(t, refuses, "not today")
+	assert.NotContains(t, refuses.Error(), noMessage)
 }
 
 // A server that ends says in its last words why.

@@ -140,6 +140,37 @@ func TestCircuitOfABusyServer(t *testing.T) {
 	})
 }
 
+// A server that asks to wait answers: a pause for want of answers is over, and the next one is
+// the first again.
+func TestCircuitOfASilentServerThatIsBusyThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCircuit(Limits{MaxTimeouts: 1, CallTimeout: time.Second})
+		c.calls(errLate)
+		time.Sleep(time.Second)
+		c.calls(errLate)
+		time.Sleep(2 * time.Second)
+		c.calls(&busyError{http.StatusTooManyRequests, 5 * time.Second})
+		assert.Equal(t, time.Now(), c.status(Status{State: Ready}).Since)
+		time.Sleep(5 * time.Second)
+		c.calls(errLate)
+		assert.Equal(t, time.Now().Add(2*time.Second), c.status(Status{State: Ready}).Retry, "the second since it answered")
+		assert.ErrorContains(t, c.calls(nil), "it has not answered the last 1 calls")
+	})
+}
+
+// A server that asks for a short wait answers, also when a longer pause for want of answers has begun.
+func TestCircuitIsOpenedByBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCircuit(Limits{MaxTimeouts: 1, CallTimeout: time.Minute})
+		early, err := c.enter()
+		assert.NoError(t, err)
+		c.calls(errLate)
+		assert.Equal(t, time.Now().Add(time.Minute), c.status(Status{State: Ready}).Retry)
+		c.leave(t.Context(), early, &busyError{http.StatusTooManyRequests, 5 * time.Second})
+		assert.Equal(t, time.Now().Add(5*time.Second), c.status(Status{State: Ready}).Retry)
+	})
+}
+
 // How long a server can ask us to wait: in seconds or by a date, ten minutes at most.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()

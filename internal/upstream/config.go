@@ -22,6 +22,10 @@ type Config struct {
 	// [ErrUnauthorized].
 	Unauthorized func(scopes []string) error
 
+	// NamesNone, if not nil, returns the error of a server that refuses requests without a
+	// token and names no place to log in. It must wrap [ErrUnauthorized].
+	NamesNone func() error
+
 	// Invalid, if not nil, says why the configuration cannot work. Each attempt
 	// to connect fails with it and is not repeated.
 	Invalid error

@@ -7,13 +7,13 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -22,21 +22,23 @@ import (
 // A conn is one live connection to a server. dial creates it and open prepares
 // it before other goroutines use it.
 type conn struct {
+	number  int // of the connections to the server, from 1
 	client  *client.Client
-	process *process        // nil unless the server is a child
-	http    bool            // it uses streamable HTTP
-	sse     *sseTransport   // nil unless it uses the older HTTP
-	own     *http.Transport // of this connection alone, or nil
-	changed chan struct{}   // capacity 1: the server said that its lists changed
-	tools   toolChanges     // of which the server said so
-	differs chan struct{}   // capacity 1: another process has other lists
-	hears   chan struct{}   // capacity 1: the server acknowledged a subscription
-	ended   chan error      // how the subscription ends that was made before the first listing, or nil
-	forgets chan struct{}   // capacity 1: a subscription to a resource of a child has ended
-	over    chan struct{}   // closed when the connection is no longer used
-	opened  time.Time       // when it became ready
+	process *process         // nil unless the server is a child
+	http    bool             // it uses streamable HTTP
+	sse     *sseTransport    // nil unless it uses the older HTTP
+	own     *http.Transport  // of this connection alone, or nil
+	changed chan struct{}    // capacity 1: the server said that its lists changed
+	tools   announcedChanges // of which the server said so
+	differs chan struct{}    // capacity 1: another process has other lists
+	hears   chan struct{}    // capacity 1: the server acknowledged a subscription
+	ended   chan error       // how the subscription ends that was made before the first listing, or nil
+	forgets chan struct{}    // capacity 1: a subscription to a resource of a child has ended
+	over    chan struct{}    // closed when the connection is no longer used
+	opened  time.Time        // when it became ready
 
 	unsubscribe context.CancelFunc // ends what ended is about
+	endReplies  context.CancelFunc // ends those to the server's requests over HTTP; nil without HTTP
 
 	silent   atomic.Bool                         // server/discover got no answer in time
 	changing atomic.Bool                         // requests have headers that are not in the configuration, such as a login's
@@ -59,7 +61,7 @@ type conn struct {
 func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manner) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), hears: make(chan struct{}, 1), forgets: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
 	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
-	g := guard{maxMessage: l.MaxMessage, maxValues: l.MaxValues, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}, silent: &c.silent}
+	g := guard{maxMessage: l.MaxMessage, maxValues: l.MaxValues, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}, silent: &c.silent, large: newBypass()}
 	answers := answers(c.broker, cfg.supported())
 	if how == handshake || cfg.Protocol != "" && !mcp.IsModernProtocol(cfg.Protocol) {
 		//lint:ignore SA1019 for servers that refuse the version they offer
@@ -76,7 +78,7 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 		if err != nil {
 			return nil, err
 		}
-		log := slog.New(secretHandler{cfg.Log.Handler(), hide})
+		log := slog.New(secretHandler{cfg.Log.Handler(), hide}).With("server", cfg.Name)
 		if how == olderHTTP {
 			if c.sse, err = newSSETransport(cfg, g, web, log); err != nil {
 				return nil, err
@@ -105,7 +107,10 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 			return nil, err
 		}
 		c.process = p
-		t := transport.NewIO(newFrameReader(firstWord{p.out, new(sync.Once), p.spoke}, l.MaxMessage, l.MaxValues, g.unsolicited, p.expectExit), p, nil)
+		frames := newFrameReader(p.words, l.MaxMessage, l.MaxValues, g.unsolicited, p.expectExit)
+		frames.begins = p.words.areOver
+		frames.large = g.large
+		t := transport.NewIO(frames, p, nil)
 		transport.WithCommandLogger(slog.New(slog.DiscardHandler))(t) // it would log the end of a pipe once per request
 		c.client = client.NewClient(stdioTransport{t, g, c.broker}, answers...)
 	}
@@ -118,11 +123,11 @@ func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manne
 			if c.streams.acknowledged(n) {
 				return
 			}
-			tell(c.hears)
+			c.tellChanged() // the server announced no earlier changes
+			tell(c.hears)   // last: who hears it takes that back
 		}
 		switch n.Method {
-		case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged,
-			mcp.MethodNotificationSubscriptionsAcknowledged: // the server announced no earlier changes
+		case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged:
 			c.tellChanged()
 		case string(mcp.MethodNotificationProgress):
 			c.progress.tell(n, cfg.Log)
@@ -280,6 +285,12 @@ func (c *conn) explain(err error) error {
 // grace to end by itself.
 func (c *conn) close(grace time.Duration) {
 	c.broker.Close()
+	if c.endReplies != nil {
+		c.endReplies()
+	}
+	if c.http && c.unsubscribe != nil {
+		c.unsubscribe()
+	}
 	_ = c.client.Close() // an error of a connection that we end does not matter
 	if c.process != nil {
 		c.process.stop(grace)
@@ -291,8 +302,13 @@ func (c *conn) close(grace time.Duration) {
 
 // version returns the version of this module in the running program.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	info, _ := debug.ReadBuildInfo()
+	return versionIn(info)
+}
+
+// versionIn returns the version of this module in a program, of which nothing may be known.
+func versionIn(info *debug.BuildInfo) string {
+	if info == nil {
 		return "unknown"
 	}
 	const path = "github.com/mcphybrid/mcphybrid"

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -69,11 +70,16 @@ func (h *helper) run(ctx context.Context) (http.Header, error) {
 	out := &boundedBuffer{max: maxHelperBytes}
 	cmd.Stdout = out
 	err := cmd.Run()
+	if err != nil && cmd.Process != nil {
+		killGroup(cmd) // else each attempt to connect could leave a process
+	}
 	switch {
 	case out.over:
 		return nil, fmt.Errorf("the command printed more than %d bytes", maxHelperBytes)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("the command did not end within %v: %w", helperTimeout, ctx.Err())
+	case errors.Is(err, exec.ErrWaitDelay):
+		return nil, errors.New("the command has ended, but a process that it started keeps its output open")
 	case err != nil:
 		return nil, fmt.Errorf("the command failed: %w", err)
 	}

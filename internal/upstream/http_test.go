@@ -17,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -290,6 +291,171 @@ func TestRedirects(t *testing.T) {
 	assert.EqualError(t, sameHost(secure, slices.Repeat([]*http.Request{secure}, 10)), "stopped after 10 redirects")
 }
 
+// Only a server that does not know the request, or the method, may be one of the older transport.
+// What else it says is told.
+func TestWhichRefusalsMayBeOlder(t *testing.T) {
+	t.Parallel()
+	for status, older := range map[int]bool{400: true, 404: true, 405: true, 403: false, 406: false, 500: false, 502: false} {
+		gets := 0
+		srv := newTest(t, answeredBy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				gets++
+			}
+			w.WriteHeader(status)
+		})), Limits{Reconnect: -1})
+		err := srv.Start(t.Context())
+		assert.Equal(t, older, strings.Contains(err.Error(), "over the older transport"), "%d: %v", status, err)
+		assert.Equal(t, older, gets > 0, status)
+		if !older {
+			assert.ErrorContains(t, err, fmt.Sprint(status))
+		}
+	}
+}
+
+// Why we don't send a request, or don't read its answer, is its error. The connection stays.
+func TestWhyAnAnswerIsNotRead(t *testing.T) {
+	t.Parallel()
+	s := both()
+	s.discovered = discovers(newVersions, `{"tools":{}}`)
+	s.results["tools/call"] = `{"content":[{"type":"text","text":"` + strings.Repeat("x", 5000) + `"}]}`
+	var key atomic.Pointer[error]
+	cfg := config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), HeaderFunc: func(context.Context) (http.Header, error) {
+		if err := key.Load(); err != nil {
+			return nil, *err
+		}
+		return nil, nil
+	}}
+	srv := started(t, cfg, Limits{MaxMessage: 2000})
+	c := srv.connection()
+	_, err := srv.call(t.Context(), "greet")
+	assert.EqualError(t, err, "a message has more bytes than the limit of 2000")
+	no := errors.New("no key")
+	key.Store(&no)
+	_, err = srv.call(t.Context(), "greet")
+	assert.ErrorIs(t, err, no)
+	assert.NotErrorIs(t, err, ErrDown)
+	assert.Same(t, c, srv.connection())
+}
+
+// The host's own rule for redirects counts behind ours, and its jar is used. A panic of it is an
+// error.
+func TestRedirectsOfAHost(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	theirs := &http.Client{Jar: new(noJar), CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if asked++; r.URL.Path == "/panic" {
+			panic("the host's")
+		}
+		return http.ErrUseLastResponse
+	}}
+	c := new(conn)
+	web, err := c.httpClient(&Config{Server: config.Server{Name: "web", URL: "https://h/mcp", HTTPClient: theirs}}, guard{}, new(secrets), false)
+	require.NoError(t, err)
+	to := func(url string) error {
+		return web.CheckRedirect(httptest.NewRequest(http.MethodPost, url, nil), []*http.Request{httptest.NewRequest(http.MethodPost, "https://h/a", nil)})
+	}
+	assert.Equal(t, http.ErrUseLastResponse, to("https://h/b"))
+	assert.ErrorContains(t, to("https://h/panic"), "ServerConfig.HTTPClient")
+	assert.Equal(t, 2, asked)
+	assert.ErrorContains(t, to("https://other/b"), "refused a redirect to host")
+	assert.Equal(t, 2, asked)
+	assert.Same(t, theirs.Jar, web.Jar)
+	assert.Nil(t, c.own, "the connections are the host's")
+
+	web, err = c.httpClient(&Config{Server: config.Server{Name: "web", URL: "https://h/mcp", HTTPClient: new(http.Client)}}, guard{}, new(secrets), false)
+	require.NoError(t, err)
+	assert.NoError(t, to("https://h/b"), "ours is followed alone")
+	assert.NotNil(t, web.CheckRedirect)
+	_, err = c.httpClient(&Config{Server: config.Server{Name: "web", URL: "https://h:port/"}}, guard{}, new(secrets), false)
+	assert.Error(t, err)
+	_, err = c.httpClient(&Config{Server: config.Server{Name: "web", URL: "https://h/mcp"}}, guard{}, new(secrets), false)
+	assert.NoError(t, err)
+	assert.NotNil(t, c.own)
+}
+
+type noJar struct{}
+
+func (*noJar) SetCookies(*url.URL, []*http.Cookie) {}
+func (*noJar) Cookies(*url.URL) []*http.Cookie     { return nil }
+
+// Headers come from the configuration, then from the helper, then from the host's function.
+func TestWhereHeadersComeFrom(t *testing.T) {
+	t.Parallel()
+	mcptest.SkipUnlessUnix(t)
+	sent := make(chan http.Header, 9)
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		sent <- r.Header
+		return &http.Response{StatusCode: 202, Body: http.NoBody}, nil
+	})
+	c := new(conn)
+	ask := func(cfg config.Server) (http.Header, error) {
+		cfg.Name, cfg.URL, cfg.HTTPClient = "web", "https://h/mcp", &http.Client{Transport: base}
+		cfg.Headers = map[string]string{"A": "fixed", "B": "fixed", "C": "fixed"}
+		web, err := c.httpClient(&Config{Server: cfg}, guard{maxMessage: 100, unsolicited: new(unsolicited)}, new(secrets), false)
+		require.NoError(t, err)
+		resp, err := web.Do(post(t, "https://h/mcp", "{}"))
+		if err != nil {
+			return nil, err
+		}
+		require.NoError(t, resp.Body.Close())
+		return <-sent, nil
+	}
+	got, err := ask(config.Server{HeadersHelper: `echo '{"B":"helped","C":"helped"}'`, HeaderFunc: func(context.Context) (http.Header, error) { return http.Header{"C": {"asked"}}, nil }})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"fixed", "helped", "asked"}, []string{got.Get("A"), got.Get("B"), got.Get("C")})
+	assert.True(t, c.changing.Load())
+	_, err = ask(config.Server{HeaderFunc: func(context.Context) (http.Header, error) { panic("the host's") }})
+	assert.ErrorContains(t, err, "ServerConfig.HeaderFunc")
+}
+
+// A server that takes long to accept an answer gets it, unless many are on their way: one that
+// accepts none holds few requests, none for ever, and none when the connection has ended.
+func TestAnswersToASlowServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes := 10 * time.Second
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-time.After(takes):
+				return status(http.StatusAccepted), nil
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		})
+		life, end := context.WithCancel(t.Context())
+		defer end()
+		rt := &limitedHTTP{base: base, authorizer: authorized("http://h/mcp"), maxMessage: 100, maxValues: 10, unsolicited: &unsolicited{max: 10, maxBytes: 100}, replies: newReplies(life)}
+		answer := func() (took time.Duration, err error) {
+			begun := time.Now()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://h/mcp", nil)
+			require.NoError(t, err)
+			_, err = rt.RoundTrip(r)
+			return time.Since(begun), err
+		}
+		var all sync.WaitGroup
+		for range maxSlowReplies {
+			all.Go(func() {
+				took, err := answer()
+				assert.NoError(t, err)
+				assert.Equal(t, takes, took)
+			})
+		}
+		synctest.Wait()
+		took, err := answer()
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, termGrace, took)
+		all.Wait()
+
+		takes = time.Hour
+		took, err = answer()
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, replyTimeout, took)
+		time.AfterFunc(time.Second, end)
+		took, err = answer()
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, time.Second, took)
+	})
+}
+
 // mcp-go ends the context of a question of the server after 30 seconds and sends the
 // answer with it. A person may take longer.
 func TestQuestionsOverHTTP(t *testing.T) {
@@ -299,7 +465,7 @@ func TestQuestionsOverHTTP(t *testing.T) {
 	require.NoError(t, err)
 	base := ownTransport()
 	defer base.CloseIdleConnections()
-	rt := &limitedHTTP{base: base, authorizer: &authorizer{server: address}, maxMessage: 1000, maxValues: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}}
+	rt := &limitedHTTP{large: newBypass(), base: base, authorizer: &authorizer{server: address}, maxMessage: 1000, maxValues: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	post := func(ctx context.Context) error {

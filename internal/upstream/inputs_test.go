@@ -1,14 +1,17 @@
 package upstream
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -70,4 +73,31 @@ func TestMissingCapabilities(t *testing.T) {
 		assert.ErrorContains(t, err, "missing required client capability")
 		assert.NotNil(t, errors.Unwrap(err))
 	}
+}
+
+// A question of a result is known by its name when it is answered. One that can't be read is none.
+func TestInputsAreTold(t *testing.T) {
+	t.Parallel()
+	var got []broker.Input
+	b := broker.New(broker.Config{Options: ask.Options{MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 1000, Timeout: time.Hour, Hooks: ask.Hooks{
+		Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
+			in, _ := broker.InputOf(ctx)
+			got = append(got, in)
+			return nil, nil
+		},
+	}}})
+	t.Cleanup(b.Close)
+	ctx, end := b.Begin(t.Context(), "tool")
+	defer end(true)
+	require.NoError(t, takeInputs(ctx, json.RawMessage(`{"resultType":"complete","inputRequests":{"early":{"method":"roots/list"}}}`)))
+	require.NoError(t, takeInputs(ctx, json.RawMessage(`{"resultType":"input_required","inputRequests":{"broken":5,"one":{"method":"roots/list"}}}`)))
+	for range 2 {
+		_, err := b.ListRoots(ctx, mcp.ListRootsRequest{})
+		require.NoError(t, err)
+	}
+	require.Len(t, got, 2)
+	assert.Equal(t, "one", got[0].Name)
+	require.NotNil(t, got[0].Round)
+	assert.Equal(t, 1, got[0].Round.Questions)
+	assert.Empty(t, got[1].Name, "it was asked once")
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -132,6 +133,8 @@ type frameReader struct {
 	maxValues   int
 	unsolicited *unsolicited
 	end         func(error) // called at the end of the stream; with nil if the child ended it
+	begins      func()      // called with the first message, or nil
+	large       *bypass     // of large results, or nil
 	line        []byte      // the rest of the current line
 }
 
@@ -149,7 +152,9 @@ func readFrom(rest *[]byte, p []byte, next func() error) (int, error) {
 		}
 	}
 	n := copy(p, *rest)
-	*rest = (*rest)[n:]
+	if *rest = (*rest)[n:]; len(*rest) == 0 {
+		*rest = nil // it may be as long as a message, and the next may never come
+	}
 	return n, nil
 }
 
@@ -164,7 +169,7 @@ func (f *frameReader) next() error {
 		chunk, err := f.r.ReadSlice('\n')
 		size += len(chunk)
 		if size <= f.max {
-			line = append(line, chunk...)
+			line = appendTo(line, chunk, f.max)
 		} else {
 			if size-len(chunk) <= f.max {
 				last = slices.Clone(line[max(0, len(line)-edge):])
@@ -189,14 +194,37 @@ func (f *frameReader) next() error {
 			f.end(err)
 			return io.EOF
 		}
+		if f.begins != nil && (size > f.max || isMessage(line)) {
+			f.begins()
+			f.begins = nil
+		}
 		switch f.line = line; {
 		case size > f.max:
 			f.line = replacement(line, last, tooLarge(f.max))
 		case hasMoreValues(line, f.maxValues):
 			f.line = replacement(line, line, tooMany(f.maxValues))
+		case f.large != nil:
+			f.line = f.large.take(line)
 		}
 		return nil
 	}
+}
+
+// appendTo appends a chunk to a message of at most max bytes. It doubles the room for it, where
+// append would leave four times as much garbage.
+func appendTo(message, chunk []byte, max int) []byte {
+	if room := len(message) + len(chunk); len(message) > 0 && room > cap(message) {
+		message = append(make([]byte, 0, min(2*room, max)), message...)
+	}
+	return append(message, chunk...)
+}
+
+// isMessage reports whether a line is a message of JSON-RPC.
+func isMessage(line []byte) bool {
+	var message struct {
+		JSONRPC string `json:"jsonrpc"`
+	}
+	return json.Unmarshal(line, &message) == nil && message.JSONRPC != ""
 }
 
 // firstID and lastID find the id of a JSON-RPC message at its start or end, next
@@ -232,6 +260,8 @@ type limitedHTTP struct {
 	unsolicited *unsolicited
 	older       bool          // for an sseTransport
 	stream      *serverStream // nil if older
+	replies     replies
+	large       *bypass
 }
 
 func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -240,14 +270,12 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.stand(r)
 	}
 	answer := r.Method == http.MethodPost && r.Response == nil && (failed == nil || failed.sent.Swap(true))
-	if answer {
+	if answer { // nobody reads the body of the response
 		failed = nil
-	}
-	if answer || r.Method == http.MethodDelete {
-		// This answers a request of the server, of which there may be many, or it
-		// ends the session on Close. A server that hangs must not delay either.
-		// Nobody reads the body of the response.
-		// mcp-go bounds the request and its answer together, which a person exceeds.
+		ctx, done := t.replies.bound(r.Context())
+		defer done()
+		r = r.WithContext(ctx)
+	} else if r.Method == http.MethodDelete { // it ends the session on Close, which a server that hangs must not delay
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), termGrace)
 		defer cancel()
 		r = r.WithContext(ctx)
@@ -265,13 +293,18 @@ func (t *limitedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = newEventBody(resp.Body, t.authorizer.server, t.maxMessage, t.maxValues, t.unsolicited)
 		return resp, nil
 	}
-	resp.Body = &limitedBody{
+	limited := &limitedBody{
 		ReadCloser:  resp.Body,
 		failed:      failed,
 		max:         t.maxMessage,
 		maxValues:   t.maxValues,
 		unsolicited: t.unsolicited,
 		events:      kind == "text/event-stream" && isRead(resp.StatusCode),
+		answers:     true,
+	}
+	resp.Body = limited
+	if limited.events {
+		resp.Body = &eventLines{Closer: limited, r: bufio.NewReaderSize(limited, 64<<10), large: t.large, max: t.maxMessage}
 	}
 	if !t.older && r.Method == http.MethodPost && lacksMethod(resp) {
 		resp.StatusCode = http.StatusBadRequest // mcp-go reads what it says, and does not end the session
@@ -296,6 +329,9 @@ var errTooManyLines = errors.New("an event of a stream has too many lines")
 // For each line of an event, mcp-go copies the lines before. So a line costs its
 // bytes and the copiedth part of what the event had before it. An event may cost
 // max in all.
+//
+// The stream of a request ends with its answer: for a third one, mcp-go would have a
+// goroutine wait for ever.
 type limitedBody struct {
 	io.ReadCloser
 	failed      *outcome
@@ -303,25 +339,34 @@ type limitedBody struct {
 	maxValues   int
 	unsolicited *unsolicited
 	events      bool
+	answers     bool // it is the stream of a request
 
 	size   int          // bytes of the current message
 	values valueCounter // of its data
 	before int          // bytes of its lines before the current one
 	cost   int          // of copying these
-	line   int          // bytes of the current line
+	line   int          // bytes of the current line, without returns before them
 	data   bool         // it begins as a line of data does
+	back   bool         // it begins with a return
+	over   bool         // there was an answer
 }
 
 const dataField = "data:"
 
 func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.over {
+		return 0, io.EOF
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
 		b.failed.note(err)
 	}
-	for _, c := range p[:n] {
+	for i, c := range p[:n] {
 		if err := b.take(c); err != nil {
 			return 0, err
+		}
+		if b.over {
+			return i + 1, nil
 		}
 	}
 	return n, err
@@ -337,14 +382,15 @@ func (b *limitedBody) take(c byte) error {
 		b.values.take(c)
 	case c == '\n' && b.line == 0: // an empty line ends an event
 		err := b.unsolicited.count(b.size + b.cost)
-		b.size, b.before, b.cost = 0, 0, 0
+		b.over = b.answers && b.values.mayAnswer()
+		b.size, b.before, b.cost, b.back = 0, 0, 0, false
 		b.values.reset()
 		if err != nil {
 			b.failed.note(err)
 		}
 		return err
 	case c == '\n':
-		b.line = 0
+		b.line, b.back = 0, false
 		b.cost += b.before / copied
 		if b.before = b.size; b.cost > b.max-b.size {
 			return b.failed.refuse(errTooManyLines)
@@ -353,8 +399,10 @@ func (b *limitedBody) take(c byte) error {
 		if b.data {
 			b.values.take(c)
 		}
-	case c != '\r' || b.line > 0:
-		b.data = (b.line == 0 || b.data) && c == dataField[b.line]
+	case c == '\r' && b.line == 0:
+		b.back = true
+	default:
+		b.data = (b.line == 0 || b.data) && c == dataField[b.line] && !b.back
 		b.line++
 	}
 	if b.values.n > b.maxValues {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"runtime"
@@ -50,6 +51,7 @@ func TestLimitedBody(t *testing.T) {
 		{"values of an event over it", "data:[\n" + "data: " + strings.Repeat("[", 20) + "\n\n", true, manyValues},
 		{"values of two events", strings.Repeat("data:"+strings.Repeat("[", 15)+"\r\n\r\n", 2), true, ""},
 		{"a quote beside the data hides none", ": \"\nid: \"\ndata: " + strings.Repeat("[", 21) + "\n\n", true, manyValues},
+		{"a quote behind a return hides none", "\rdata: \"\ndata: " + strings.Repeat("[", 21) + "\n\n", true, manyValues},
 		{"what is beside the data", ":" + strings.Repeat("[", 40) + "\ndate:" + strings.Repeat("[", 30) + "\n\n", true, ""},
 		{"values of a result", `{"result":[` + strings.Repeat("[", 40) + `]`, false, ""},
 	} {
@@ -60,6 +62,40 @@ func TestLimitedBody(t *testing.T) {
 			assert.Equal(t, test.body, string(got))
 		} else {
 			assert.ErrorContains(t, err, test.want, test.name)
+		}
+	}
+}
+
+// The stream of a request ends with the first message that mcp-go may take for its answer. That
+// which is no answer of a request does not.
+func TestStreamEndsWithItsAnswer(t *testing.T) {
+	const told = `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"id":1}}` + "\n\n"
+	for answer, ends := range map[string]bool{
+		`data: {"jsonrpc":"2.0","id":1,"result":{"method":"x"}}`:      true,
+		`data: {"result":{"a":[]}, "ID" : 1}`:                         true,
+		`data: {"\u0069d":1,"error":{}}`:                              true,
+		"data: {\ndata: \"id\":1}":                                    true,
+		"data: {\"id\":1,\n\rdata: \"method\":\"x\",\ndata: \"x\":1}": true, // no line of data begins with a return
+		"\rdata: {\"id\":1}":                                          false,
+		`data: {"Method":"x","id":1}`:                                 true,
+		`data: {"method":"elicitation/create","id":1}`:                false,
+		`data: {"id":1,"method":"elicitation/create"}`:                false,
+		`data: {"jsonrpc":"2.0","result":{"id":1}}`:                   false,
+		`data: [{"id":1}]`:                                            false,
+		"data: ping":                                                  false,
+		`id: {"id":1}`:                                                false,
+		": nothing":                                                   false,
+	} {
+		for _, answers := range []bool{true, false} {
+			stream := told + answer + "\n\n" + told + "data: the rest"
+			b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(stream)), max: 1000, maxValues: 1000, events: true, answers: answers, unsolicited: &unsolicited{max: 50, maxBytes: 10000}}
+			got, err := io.ReadAll(b)
+			require.NoError(t, err, answer)
+			want := stream
+			if ends && answers {
+				want = told + answer + "\n\n"
+			}
+			assert.Equal(t, want, string(got), answer)
 		}
 	}
 }
@@ -169,6 +205,46 @@ func readAll(f *frameReader) string {
 			return b.String()
 		}
 	}
+}
+
+// A line may have sixteen times the bytes of a message before it is given up. What was asked for, and
+// how much comes unasked, counts for lines as for events.
+func TestFrameReaderEnds(t *testing.T) {
+	t.Parallel()
+	const limit = 20
+	line := func(n int) string { return `{"id":7,` + strings.Repeat("x", n-1-len(`{"id":7,`)) + "\n" }
+	for name, test := range map[string]struct {
+		in, end string // how it is told to end
+		lines   int
+	}{
+		"just read":     {line(limit) + "b\n", "", 2},
+		"replaced":      {line(limit+1) + "b\n", "", 2},
+		"just replaced": {line(16*limit-1) + "b\n", "", 2},
+		"given up":      {line(16*limit) + "b\n", "a line has more bytes than 16 times the limit of 20", 0},
+		"too many":      {strings.Repeat("b\n", 6), "it sends more messages unasked than the limit of 5 in a second", 5},
+		"half a line":   {"b\nb", "", 1},
+	} {
+		ends := 0
+		f := newFrameReader(iotest.OneByteReader(strings.NewReader(test.in)), limit, limit, &unsolicited{max: 5, maxBytes: 1 << 20}, func(err error) {
+			ends++
+			assert.Equal(t, test.end, errorText(err), name)
+		})
+		got := readAll(f)
+		assert.Equal(t, test.lines, strings.Count(got, "\n"), name)
+		assert.Equal(t, strings.Contains(name, "replaced"), strings.Contains(got, `"id":7,"error"`), name)
+		assert.Equal(t, 1, ends, name)
+	}
+}
+
+// The bytes of a line count as far as they are read, so that a line that is replaced costs no more
+// than a message may.
+func TestLongLinesCountAsMessages(t *testing.T) {
+	t.Parallel()
+	u := &unsolicited{max: 50, maxBytes: 100}
+	var ended error
+	f := newFrameReader(strings.NewReader(strings.Repeat("x", 1000)+"\n"+"b\n"), 100, 100, u, func(err error) { ended = err })
+	assert.Equal(t, "\n", readAll(f), "the first one is as much as may come at once")
+	assert.ErrorContains(t, ended, "it sends more bytes unasked than the limit of 100")
 }
 
 const floodRequest = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -369,7 +445,7 @@ func TestManyAnswersAreNoFlood(t *testing.T) {
 func TestNotificationHeedsContext(t *testing.T) {
 	r, w := io.Pipe() // nobody reads
 	defer r.Close()
-	tr := stdioTransport{transport.NewIO(strings.NewReader(""), w, nil), guard{unsolicited: new(unsolicited)}, nil}
+	tr := stdioTransport{transport.NewIO(strings.NewReader(""), w, nil), guard{unsolicited: new(unsolicited), large: newBypass()}, nil}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, tr.SendNotification(ctx, mcp.JSONRPCNotification{}), context.DeadlineExceeded)
@@ -415,3 +491,204 @@ func TestNeedsTask(t *testing.T) {
 		assert.Equal(t, want, needsTask(json.RawMessage(raw)), raw)
 	}
 }
+
+// A result is refused that has more bytes or values than it may, whatever it is of.
+func TestResultsAreBounded(t *testing.T) {
+	t.Parallel()
+	const result = `{"a":[1,2,3]}` // five values
+	check := func(g guard, method string, ctx context.Context, result string) error {
+		_, err := g.check(ctx, transport.JSONRPCRequest{Method: method}, &transport.JSONRPCResponse{Result: json.RawMessage(result)}, nil)
+		return err
+	}
+	for name, test := range map[string]struct {
+		bytes, values int
+		want          string
+	}{
+		"within both":   {len(result), 5, ""},
+		"over in bytes": {len(result) - 1, 5, "a message has more bytes than the limit of 12"},
+		"over in size":  {len(result), 4, "a message has more values than the limit of 4"},
+	} {
+		for _, method := range []string{"tools/call", "server/discover"} {
+			err := check(guard{maxMessage: test.bytes, maxValues: test.values}, method, t.Context(), result)
+			assert.Equal(t, test.want, errorText(err), name+" "+method)
+		}
+	}
+	wide := Limits{MaxTools: 9, MaxPages: 9, MaxDefinition: 1000, MaxListing: 1000}
+	listing := func() context.Context { return context.WithValue(t.Context(), listingKey{}, &listing{limits: wide}) }
+	const page = `{"tools":[{"name":"a","x":[1,2,3,4,5,6,7,8,9]}],"_meta":{"b":[1,2]}}`
+	assert.NoError(t, check(guard{maxMessage: 1000, maxValues: 9}, "tools/list", listing(), page), "elements are not decoded as a whole")
+	assert.EqualError(t, check(guard{maxMessage: 1000, maxValues: 8}, "tools/list", listing(), page), "a message has more values than the limit of 8")
+	assert.ErrorContains(t, check(guard{maxMessage: 1000, maxValues: 1000}, "tools/list", listing(), `{"tools":5}`), "is not a list")
+	assert.NoError(t, check(guard{maxMessage: 1000, maxValues: 1000}, "ping", listing(), `{"tools":5}`), "another request")
+	q := new(skillQuery)
+	skill := context.WithValue(t.Context(), skillQueryKey{}, q)
+	assert.Error(t, check(guard{maxMessage: 1000, maxValues: 1000}, "skills/get", skill, `{}`))
+	assert.NoError(t, check(guard{maxMessage: 1000, maxValues: 1000}, "skills/get", skill, `{"skill":{}}`))
+	var inputs []string
+	for i := range maxInputs + 1 {
+		inputs = append(inputs, fmt.Sprintf(`"%d":{}`, i))
+	}
+	err := check(guard{maxMessage: 10_000, maxValues: 1000}, "tools/call", t.Context(), `{"inputRequests":{`+strings.Join(inputs, ",")+`}}`)
+	assert.ErrorContains(t, err, "more inputs at once")
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// A response passes as it came, be it an error, nothing, or of what was not sent.
+func TestResponsesThatPass(t *testing.T) {
+	t.Parallel()
+	g := guard{maxMessage: 1, maxValues: 1}
+	r, err := g.check(t.Context(), transport.JSONRPCRequest{}, nil, io.EOF)
+	assert.Nil(t, r)
+	assert.Equal(t, io.EOF, err)
+	r, err = g.check(t.Context(), transport.JSONRPCRequest{}, nil, nil)
+	assert.Nil(t, r)
+	assert.NoError(t, err)
+	failed := &transport.JSONRPCResponse{Error: &mcp.JSONRPCErrorDetails{Code: -1, Message: "no"}}
+	r, err = g.check(t.Context(), transport.JSONRPCRequest{}, failed, nil)
+	assert.Same(t, failed, r)
+	assert.NoError(t, err)
+	failed.Error.Code = mcp.MISSING_REQUIRED_CLIENT_CAPABILITY
+	_, err = g.check(t.Context(), transport.JSONRPCRequest{}, failed, nil)
+	assert.ErrorAs(t, err, new(*CapabilityError))
+}
+
+// Only the stream of events of the older transport is read event by event, and only what mcp-go
+// reads as a stream is bounded as one.
+func TestHowBodiesAreRead(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		older  bool
+		method string
+		status int
+		kind   string
+		event  bool // each event by itself
+		events bool // bounded one by one
+	}{
+		"older stream":         {true, http.MethodGet, 200, "text/event-stream", true, false},
+		"older page":           {true, http.MethodGet, 200, "text/html", false, false},
+		"older answer":         {true, http.MethodPost, 200, "text/event-stream", false, true},
+		"answer":               {false, http.MethodPost, 200, "text/event-stream; charset=utf-8", false, true},
+		"accepted":             {false, http.MethodPost, 202, "text/event-stream", false, true},
+		"refusal":              {false, http.MethodPost, 400, "text/event-stream", false, false},
+		"created":              {false, http.MethodPost, 201, "text/event-stream", false, false},
+		"JSON":                 {false, http.MethodPost, 200, "application/json", false, false},
+		"GET with an outcome":  {false, http.MethodGet, 200, "text/event-stream", false, true},
+		"a stream of no type ": {false, http.MethodPost, 200, "", false, false},
+	} {
+		base := roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: test.status, Header: http.Header{"Content-Type": {test.kind}}, Body: http.NoBody}, nil
+		})
+		rt := &limitedHTTP{large: newBypass(), base: base, authorizer: authorized("http://h/mcp"), maxMessage: 100, maxValues: 10, unsolicited: &unsolicited{max: 10, maxBytes: 100}, older: test.older}
+		r, err := http.NewRequestWithContext(context.WithValue(t.Context(), failureKey{}, new(outcome)), test.method, "http://h/mcp", nil)
+		require.NoError(t, err)
+		resp, err := rt.RoundTrip(r)
+		require.NoError(t, err, name)
+		body, ok := resp.Body.(*limitedBody)
+		if lines, isLines := resp.Body.(*eventLines); isLines {
+			body, ok = lines.Closer.(*limitedBody)
+		}
+		assert.Equal(t, test.event, !ok, name)
+		if ok {
+			assert.Equal(t, test.events, body.events, name)
+			assert.NotNil(t, body.failed, name)
+			assert.True(t, body.answers, name)
+		}
+	}
+}
+
+// A refusal to read on in a stream is one for good: mcp-go would ask again each second. What else a
+// server says has its own status, and so has the end of a session.
+func TestRefusalsToReadOn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		older       bool
+		method      string
+		status, got int
+	}{
+		"first of them":      {false, http.MethodGet, 400, 405},
+		"last of them":       {false, http.MethodGet, 499, 405},
+		"of the server":      {false, http.MethodGet, 500, 500},
+		"none":               {false, http.MethodGet, 399, 399},
+		"end of a session":   {false, http.MethodGet, 404, 404},
+		"request":            {false, http.MethodPost, 400, 400},
+		"older transport":    {true, http.MethodGet, 400, 400},
+		"request as it is":   {false, http.MethodPost, 404, 404},
+		"older transport, 4": {true, http.MethodGet, 404, 404},
+	} {
+		base := roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: test.status, Header: http.Header{}, Body: http.NoBody}, nil
+		})
+		rt := &limitedHTTP{large: newBypass(), base: base, authorizer: authorized("http://h/mcp"), maxMessage: 100, maxValues: 10, unsolicited: &unsolicited{max: 10, maxBytes: 100}, older: test.older}
+		failed := new(outcome)
+		r, err := http.NewRequestWithContext(context.WithValue(t.Context(), failureKey{}, failed), test.method, "http://h/mcp", nil)
+		require.NoError(t, err)
+		resp, err := rt.RoundTrip(r)
+		require.NoError(t, err, name)
+		assert.Equal(t, test.got, resp.StatusCode, name)
+		assert.Equal(t, int32(test.status), failed.status.Load(), name)
+	}
+}
+
+// A request to a child that is given up ends at once. A subscription tells the child, and waits a
+// second for its answer.
+func TestRequestsToAChildThatAreGivenUp(t *testing.T) {
+	for name, test := range map[string]struct {
+		method  string
+		context any // has a key in the context
+		answers bool
+		took    time.Duration
+		told    bool
+	}{
+		"call":                      {"tools/call", nil, false, 0, false},
+		"subscription":              {"subscriptions/listen", nil, false, time.Second, true},
+		"answered subscription":     {"subscriptions/listen", nil, true, 0, true},
+		"subscription to resources": {"completion/complete", resourceStreamKey{}, false, time.Second, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			in, answers := io.Pipe()
+			said := make(chan string, 9)
+			out := writerFunc(func(p []byte) (int, error) {
+				said <- string(p)
+				if test.answers && strings.Contains(string(p), "notifications/cancelled") {
+					go func() { _, _ = io.WriteString(answers, `{"jsonrpc":"2.0","id":7,"result":{"a":1}}`+"\n") }()
+				}
+				return len(p), nil
+			})
+			io := transport.NewIO(in, out, nil)
+			transport.WithCommandLogger(slog.New(slog.DiscardHandler))(io)
+			tr := stdioTransport{io, guard{maxMessage: 1000, maxValues: 1000, unsolicited: new(unsolicited), large: newBypass()}, nil}
+			require.NoError(t, tr.Start(t.Context()))
+			defer in.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			if test.context != nil {
+				ctx = context.WithValue(ctx, test.context, true)
+			}
+			go func() { <-said; cancel() }()
+			begun := time.Now()
+			r, err := tr.SendRequest(ctx, transport.JSONRPCRequest{JSONRPC: "2.0", ID: mcp.NewRequestId(int64(7)), Method: test.method})
+			assert.Equal(t, test.took, time.Since(begun), name)
+			if test.answers {
+				require.NoError(t, err, name)
+				assert.JSONEq(t, `{"a":1}`, string(r.Result), name)
+			} else {
+				assert.ErrorIs(t, err, context.Canceled, name)
+			}
+			synctest.Wait()
+			assert.Equal(t, test.told, len(said) > 0, name)
+			if test.told {
+				assert.Contains(t, <-said, `"requestId":7`, name)
+			}
+		})
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+func (writerFunc) Close() error                  { return nil }

@@ -30,7 +30,7 @@ func (c *conn) has(kind Kind) bool {
 }
 
 // list returns what the server lists, the elements of all pages. Without the tools
-// it fails, and without another list it does not, unless the connection is lost.
+// it fails, and without another list it does not, unless the connection is lost or ctx ends.
 // The other lists together may take half of the time that the tools leave.
 func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 	l := &listing{limits: limits, taskless: c.isModern(), mirrors: c.isModernHTTP()}
@@ -47,7 +47,7 @@ func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
 		inner, cancel = context.WithTimeout(ctx, half)
 		defer cancel()
 	}
-	for kind := Resources; kind < Kinds; kind++ {
+	for kind := Resources; kind < NumKinds; kind++ {
 		if !c.has(kind) {
 			continue
 		}
@@ -90,10 +90,10 @@ const (
 	Templates // of resources
 	Prompts
 	Skills // by the extension [skillsExtension]
-	Kinds
+	NumKinds
 )
 
-var lists = [Kinds]struct{ method, member string }{
+var lists = [NumKinds]struct{ method, member string }{
 	{string(mcp.MethodToolsList), "tools"},
 	{string(mcp.MethodResourcesList), "resources"},
 	{string(mcp.MethodResourcesTemplatesList), "resourceTemplates"},
@@ -103,11 +103,11 @@ var lists = [Kinds]struct{ method, member string }{
 
 // A List is all that a server lists, of one moment.
 type List struct {
-	Elements [Kinds][]Element
-	Failed   [Kinds]error // why a list is missing, or nil; that of Tools is always nil
-	Skilled  bool         // the server has skills, listed or not
-	Private  bool         // the server says that it is for those credentials only with which it was asked for
-	Changing bool         // those credentials are not all in the configuration
+	Elements [NumKinds][]Element
+	Failed   [NumKinds]error // why a list is missing, or nil; that of Tools is always nil
+	Skilled  bool            // the server has skills, listed or not
+	Private  bool            // the server says that it is for those credentials only with which it was asked for
+	Changing bool            // those credentials are not all in the configuration
 
 	Instructions string // how to use the server, as it says; at most MaxInstructions bytes
 }
@@ -119,7 +119,7 @@ type List struct {
 type listing struct {
 	limits   Limits
 	kind     Kind // the list that is read
-	elements [Kinds][]Element
+	elements [NumKinds][]Element
 	taskless bool                // the protocol has no tasks as we can execute them
 	mirrors  bool                // the protocol sends some arguments as headers too
 	mirrored map[string]mcp.Tool // the tools with such arguments; only their names and input schemas

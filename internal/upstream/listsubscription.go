@@ -57,13 +57,45 @@ func (t stdioTransport) subscribe(ctx context.Context, r transport.JSONRPCReques
 	}
 }
 
+// streamPatience is how long the first listing waits for a server over HTTP to acknowledge the
+// subscription: the listing then covers what came before. Behind a proxy that holds back events, the
+// lists are read once more when it does.
+const streamPatience = 250 * time.Millisecond
+
+// subscribeHTTP subscribes to the changes of a server over HTTP, before the first listing.
+func (s *Server) subscribeHTTP(ctx context.Context, c *conn) {
+	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	c.ended, c.unsubscribe = ended, stop
+	s.running.Go(func() { ended <- c.client.Listen(listening, c.changes()) })
+	late := time.NewTimer(streamPatience)
+	defer late.Stop()
+	select {
+	case err := <-ended: // watch learns why
+		ended <- err
+	case <-ctx.Done():
+	case <-late.C:
+	case <-c.hears:
+		select {
+		case <-c.changed: // by the acknowledgement
+		default:
+		}
+	}
+}
+
 // subscribe subscribes to the changes of a child, before the first listing. It reports
 // whether the connection can still be used: some servers read nothing more while they serve a
 // subscription, such as those of mcp-go 1.0.0 and 1.1.0. So the server has to acknowledge
 // it and to answer another request, each within a part of the start timeout. One that does
 // not is not subscribed to again.
 func (s *Server) subscribe(ctx context.Context, c *conn) (usable bool) {
-	if c.process == nil || !c.isModern() || c.changes().IsEmpty() || s.learned.deaf.Load() {
+	switch {
+	case c.changes().IsEmpty():
+		return true
+	case c.isModernHTTP():
+		s.subscribeHTTP(ctx, c)
+		return true
+	case c.process == nil || !c.isModern() || s.learned.deaf.Load():
 		return true
 	}
 	patience := s.limits.StartTimeout / 8
@@ -137,10 +169,11 @@ var errForgotten = errors.New("the server may have forgotten the subscription")
 func (c *conn) listen(ctx context.Context) error {
 	ended, stop := c.ended, c.unsubscribe
 	c.ended = nil
-	if c.process == nil {
+	switch {
+	case ended != nil:
+	case c.process == nil:
 		return c.client.Listen(ctx, c.changes())
-	}
-	if ended == nil {
+	default:
 		var listening context.Context
 		listening, stop = context.WithCancel(ctx)
 		defer stop()

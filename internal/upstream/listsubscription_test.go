@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -215,6 +219,57 @@ func TestChildForgetsSubscriptions(t *testing.T) {
 			require.NoError(t, err)
 			mcptest.Soon(t, func() bool { tools, _ := srv.listed(); return len(tools) == 2 })
 			assert.Equal(t, Ready, srv.Status().State)
+		})
+	}
+}
+
+// A server lists its tools once for each connection, over HTTP as over pipes: it is subscribed to
+// before. One whose acknowledgement comes late lists them again when it comes, since a change before that
+// was not announced.
+func TestListedOnceOverHTTP(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		late  time.Duration // until the acknowledgement
+		lists int64
+	}{"at once": {0, 1}, "late": {time.Second, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			var lists, listens atomic.Int64
+			web := roundTripper(func(r *http.Request) (*http.Response, error) {
+				var in struct {
+					ID     json.RawMessage `json:"id"`
+					Method string          `json:"method"`
+				}
+				if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+					return nil, err
+				}
+				said, out := io.Pipe()
+				res := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: said, Request: r}
+				event := func(text string) { _, _ = fmt.Fprintf(out, "event: message\ndata: %s\n\n", text) }
+				go func() {
+					switch in.Method {
+					case "server/discover":
+						event(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, in.ID, discovers(newVersions, `{"tools":{"listChanged":true}}`)))
+					case "tools/list":
+						lists.Add(1)
+						event(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, in.ID, greets))
+					case "subscriptions/listen":
+						listens.Add(1)
+						time.Sleep(test.late)
+						event(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, in.ID))
+						<-r.Context().Done()
+					}
+					out.Close()
+				}()
+				return res, nil
+			})
+			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: web}}}, Limits{})
+			begun := time.Now()
+			require.NoError(t, srv.Start(t.Context()))
+			assert.LessOrEqual(t, time.Since(begun), 250*time.Millisecond, name)
+			time.Sleep(10 * time.Second)
+			assert.Equal(t, test.lists, lists.Load(), name)
+			assert.Equal(t, int64(1), listens.Load(), name)
+			srv.Close()
 		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	mcptest.Main(m, map[string]func(){"host": serveHost, "subscribed": serveSubscribed})
+	mcptest.Main(m, map[string]func(){"host": serveHost, "subscribed": serveSubscribed, "fickle": serveFickle})
 }
 
 // A testServer is a Server with its published tools.

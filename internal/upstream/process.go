@@ -49,6 +49,9 @@ var inherited = []string{
 	"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
 }
 
+// lastWords stands before what a child wrote to standard error at its end.
+const lastWords = "; its last words: "
+
 // childMark is an environment variable that identifies a child. Its descendants
 // inherit it, so on Linux strays can find them after the child has ended. A
 // child that itself uses this package appends "/" and its own mark.
@@ -70,11 +73,11 @@ type process struct {
 	cmd    *exec.Cmd
 	in     *os.File // our ends of the pipes
 	out    *os.File
+	words  *firstWords // reads out
 	stderr *tail
 	strays strays
 	reaped atomic.Bool // and its group is dead: their number may be another's now
 
-	spoke  chan struct{}         // closed when the child has written to its standard output
 	exited chan struct{}         // closed when the child and its group are dead
 	err    error                 // how it ended; valid after exited is closed
 	killed atomic.Pointer[error] // why kill killed it, or nil
@@ -114,7 +117,7 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 		in:     in,
 		out:    out,
 		stderr: &tail{},
-		spoke:  make(chan struct{}),
+		words:  &firstWords{Reader: out, spoke: make(chan struct{})},
 		exited: make(chan struct{}), patience: writeTimeout,
 	}
 	p.cmd.Dir = cfg.Dir
@@ -160,7 +163,7 @@ func startProcess(cfg *config.Server, hide *secrets) (*process, error) {
 			line = hide.dropRest(line)
 		}
 		if text := text.Line(hide.text(line), stderrTail); text != "" {
-			err = fmt.Errorf("%w; its last words: %q", err, text)
+			err = fmt.Errorf("%w%s%q", err, lastWords, text)
 		}
 		p.err = err
 		close(p.exited)

@@ -86,6 +86,15 @@ func TestCloseEndsWhatDroppedTheEnvironment(t *testing.T) {
 	}
 }
 
+// What a child leaves behind in its group ends with it, also without the environment of the child.
+func TestEndOfAChildEndsItsGroup(t *testing.T) {
+	t.Parallel()
+	seconds := fmt.Sprintf("78.%d", os.Getpid())
+	srv := newTest(t, config.Server{Name: "child", Command: "sh", Args: []string{"-c", `env -i sleep "$0" >/dev/null 2>&1 </dev/null & exit 4`, seconds}}, Limits{Reconnect: -1})
+	require.ErrorContains(t, srv.Start(t.Context()), "exit status 4")
+	mcptest.Soon(t, func() bool { return len(sleepers(seconds)) == 0 })
+}
+
 // A name with parentheses and spaces does not shift what is read of a process, and a process
 // that has another's number is another.
 func TestStrays(t *testing.T) {

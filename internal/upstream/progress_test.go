@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"sync"
 	"testing"
@@ -174,4 +175,26 @@ func TestOnNotification(t *testing.T) {
 		_, err := srv.call(t.Context(), "meta")
 		assert.NoError(t, err, "a panic costs no more")
 	})
+}
+
+// What comes after the end of a call, with another token or with none that is a text is told to nobody.
+func TestProgressOfNobody(t *testing.T) {
+	t.Parallel()
+	var table progressTable
+	told := 0
+	token := table.add(func(mcp.ProgressNotificationParams) { told++ })
+	other := table.add(func(mcp.ProgressNotificationParams) { t.Error("it is another's") })
+	assert.NotEqual(t, token, other)
+	say := func(fields map[string]any) {
+		table.tell(mcp.JSONRPCNotification{Notification: mcp.Notification{Params: mcp.NotificationParams{AdditionalFields: fields}}}, slog.New(slog.DiscardHandler))
+	}
+	say(map[string]any{"progressToken": token, "progress": 1})
+	assert.Equal(t, 1, told)
+	for _, fields := range []map[string]any{nil, {"progressToken": "9"}, {"progressToken": 1}, {"progressToken": token, "progress": "much"}, {"progressToken": token, "message": func() {}}} {
+		say(fields)
+	}
+	table.remove(token)
+	say(map[string]any{"progressToken": token, "progress": 2})
+	assert.Equal(t, 1, told)
+	assert.Len(t, table.tells, 1)
 }

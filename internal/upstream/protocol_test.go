@@ -545,7 +545,7 @@ func TestServerWithoutTools(t *testing.T) {
 			got := srv.last()
 			assert.Len(t, got.Elements[test.kind], len(test.results))
 			assert.Empty(t, got.Elements[Tools])
-			assert.Equal(t, [Kinds]error{}, got.Failed)
+			assert.Equal(t, [NumKinds]error{}, got.Failed)
 			assert.Equal(t, test.asked, s.times("tools/list "+version))
 			assert.Equal(t, version, srv.connection().client.ProtocolVersion())
 		})

@@ -392,14 +392,27 @@ type maskedError struct {
 func (e *maskedError) Error() string        { return e.text }
 func (e *maskedError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// A secretHandler hides secrets and the URLs of errors in log records of mcp-go.
+// A secretHandler hides secrets and the URLs of errors in log records of mcp-go. What mcp-go
+// informs of is about its connections: it helps only who looks for an error.
 type secretHandler struct {
 	slog.Handler
 	secrets *secrets
 }
 
+func (h secretHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.Handler.Enabled(ctx, lowered(level))
+}
+
+// lowered returns the level of a record of mcp-go.
+func lowered(level slog.Level) slog.Level {
+	if level < slog.LevelWarn {
+		return min(level, slog.LevelDebug)
+	}
+	return level
+}
+
 func (h secretHandler) Handle(ctx context.Context, r slog.Record) error {
-	c := slog.NewRecord(r.Time, r.Level, h.secrets.text(r.Message), r.PC)
+	c := slog.NewRecord(r.Time, lowered(r.Level), h.secrets.text(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		c.Add(h.hide(a)) // AddAttrs does the same, and nothing else links it
 		return true

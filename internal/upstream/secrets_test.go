@@ -69,6 +69,32 @@ func FuzzHidden(f *testing.F) {
 	})
 }
 
+// Of each name, the newest sixteen values are hidden, and each once. Beyond 64 names, the rest share
+// one.
+func TestLateSecrets(t *testing.T) {
+	t.Parallel()
+	s := new(secrets)
+	value := func(i int) string { return fmt.Sprintf("secret-number-%03d", i) }
+	for i := range maxLate {
+		s.hold("token", []string{value(i), value(i)})
+	}
+	assert.True(t, s.in(value(0)))
+	assert.Len(t, s.late["token"], maxLate)
+	s.hold("token", []string{value(maxLate)})
+	assert.False(t, s.in(value(0)))
+	assert.True(t, s.in(value(1)))
+	assert.True(t, s.in(value(maxLate)))
+	s.hold("other", []string{value(500)})
+	assert.True(t, s.in(value(1)), "another name's")
+	for i := range 2 * maxHeaders {
+		s.hold(fmt.Sprint("name", i), []string{value(100 + i)})
+	}
+	assert.Len(t, s.late, maxHeaders+1)
+	assert.True(t, s.in(value(100+maxHeaders-3)), "it has its own name")
+	assert.True(t, s.in(value(100+2*maxHeaders-1)))
+	assert.False(t, s.in(value(100+maxHeaders)), "one of many of that name")
+}
+
 // mcp-go's log of a server has none of its secrets, wherever they stand.
 func TestLogsAreHidden(t *testing.T) {
 	srv := newTest(t, config.Server{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, Limits{})
@@ -76,6 +102,8 @@ func TestLogsAreHidden(t *testing.T) {
 	log := slog.New(secretHandler{slog.NewJSONHandler(&b, nil), srv.secrets})
 	log.With("a", "ijklmnop").WithGroup("g").Error("it said abcdefgh", "err", &url.Error{Op: "Get", URL: "http://other/", Err: errors.New("ijklmnop")},
 		slog.Group("h", "b", "abcdefgh", "n", 7), "list", []string{"abcdefgh"})
+	log.Info("listening to server forever")
+	assert.NotContains(t, b.String(), "forever", "this helps nobody who only reads how it goes")
 	for _, secret := range append(srv.Secrets(), "http://other/") {
 		assert.NotContains(t, b.String(), secret)
 	}

@@ -4,8 +4,8 @@
 //
 // A [Server] passes raw data to its owner: the elements of all its lists, through
 // one callback, and the results of calls. It reads of them only what the protocol asks
-// of a client: which tools are tasks or want arguments as headers, and how long lists are
-// fresh. A Server owns its goroutines and its child. [Server.Close] ends them all,
+// of a client: which tools are tasks or want arguments as headers, how long lists are
+// fresh, and whether others may have them. A Server owns its goroutines and its child. [Server.Close] ends them all,
 // except a goroutine inside code that ignores its context, and one that cancels a task
 // at the server, within five seconds.
 package upstream
@@ -18,7 +18,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/broker"
@@ -45,9 +44,9 @@ type Server struct {
 	learned learned        // from connections that were made
 	asked   broker.Counter // what the server asks, over all connections
 
-	listings   atomic.Int64  // how many were begun
+	dialled    int           // connections; for the attempt under way
 	publishing chan struct{} // has one while a listing is published
-	published  int64         // the number of the listing that was published last; for who publishes
+	published  int           // the number of the connection whose lists were published last; for who publishes
 
 	mu            sync.Mutex
 	turn          *turn // of the attempt under way
@@ -87,63 +86,48 @@ func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) 
 	return s
 }
 
-// Start makes the first attempt to connect and returns its error. If ctx ends first, the
-// attempt ends too. After a failure, the server retries by itself.
+// Start makes the first attempt to connect and returns its error. If ctx ends first, it returns
+// the error of ctx, and the attempt goes on. After a failure, the server retries by itself.
 //
-// The attempt takes at most the start timeout, from the child's turn to start, unless the
-// child is at work: see holdWhileAtWork. Then Start returns an error after the start timeout,
-// and the attempt goes on.
+// The attempt takes at most the start timeout, from the child's turn to start, and more while
+// the child is at work: see holdWhileAtWork.
 func (s *Server) Start(ctx context.Context) error { return s.Begin()(ctx) }
-
-// StartPatiently is Start, but for a child that is at work: it waits for it, too.
-func (s *Server) StartPatiently(ctx context.Context) error { return end(ctx, s.begin()) }
 
 // Begin makes the first attempt to connect in the background. Children begin in the order of
 // these calls. The rest of [Server.Start] is for the caller to call, or not.
 func (s *Server) Begin() (start func(context.Context) error) {
 	s.mu.Lock()
-	attempt, turn := s.connectLocked(), s.turn
+	attempt := s.connectLocked()
 	s.mu.Unlock()
 	return func(ctx context.Context) error {
 		select {
-		case <-turn.hasCome():
 		case <-attempt.Done():
+			return attempt.Err()
 		case <-ctx.Done():
 		}
-		timeout := time.NewTimer(s.limits.StartTimeout)
-		defer timeout.Stop()
-		for {
-			select {
-			case <-timeout.C:
-				if s.isAtWork() {
-					return fmt.Errorf("no answer within %v: %w", s.limits.StartTimeout, errAtWork)
-				}
-				timeout.Reset(lookEach(s.limits.StartTimeout))
-				continue
-			case <-attempt.Done():
-			case <-ctx.Done():
-			}
-			return end(ctx, attempt)
+		select {
+		case <-attempt.Done():
+			return attempt.Err()
+		default:
+			return fmt.Errorf("%w: %w", s.whyLate(), ctx.Err())
 		}
 	}
 }
 
-// isAtWork reports whether the clock of the attempt under way stands still.
-func (s *Server) isAtWork() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.atWork
-}
-
-// end waits for the end of an attempt, and ends it if ctx ends first.
-func end(ctx context.Context, attempt *lazy.Flight[*conn]) error {
-	select {
-	case <-attempt.Done():
-	case <-ctx.Done():
-		attempt.Stop(ctx.Err())
-		<-attempt.Done()
+// NotReady returns why a server that was started is not ready now, by its last attempt that
+// failed or the connection that it lost, or nil if it is not away. While a first attempt is under
+// way, it is why that takes long, and the error of ctx if somebody waited for it no longer than that.
+func (s *Server) NotReady(ctx context.Context) error {
+	st := s.Status()
+	switch {
+	case !st.IsAway():
+		return nil
+	case st.State != Connecting || st.hasFailed():
+		return st.Err
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", s.whyLate(), ctx.Err())
 	}
-	return attempt.Err()
+	return s.whyLate()
 }
 
 // Again connects after a login. If the server was not refusing requests, it only lists
@@ -225,22 +209,15 @@ func (s *Server) LoggedOut(ctx context.Context) error {
 	}
 }
 
-func (s *Server) begin() *lazy.Flight[*conn] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.connectLocked()
-}
-
 // told returns err as callers see it: its cause first, without secrets and of bounded length.
 func (s *Server) told(err error) error { return text.Bounded(cause.Explain(s.secrets.error(err))) }
 
 // errOvertaken is why a listing counts no more.
-var errOvertaken = errors.New("a later listing was published first")
+var errOvertaken = errors.New("the list of a later connection was published first")
 
-// list reads the lists over c and publishes them. The host may still work on a list when its
-// connection is lost, and the next connection has another one.
+// list reads the lists over c and publishes them, unless those of a later connection are: c may
+// be lost while its list is read, or while the host works on one.
 func (s *Server) list(ctx context.Context, c *conn) error {
-	number := s.listings.Add(1)
 	all, err := c.list(ctx, s.limits)
 	if err != nil {
 		return c.explain(err)
@@ -257,13 +234,13 @@ func (s *Server) list(ctx context.Context, c *conn) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if number < s.published {
+	if c.number < s.published {
 		return errOvertaken
 	}
 	if err := s.publish(ctx, all); err != nil {
 		return err
 	}
-	s.published = number
+	s.published = c.number
 	return nil
 }
 
@@ -287,9 +264,9 @@ func (s *Server) lose(c *conn, err error) {
 // setLocked records that the server is in a state, which it enters if it was in another.
 func (s *Server) setLocked(state State, err error) {
 	if s.status.State != state {
-		wasAway := s.status.isAway()
+		wasAway := s.status.IsAway()
 		s.status.State, s.status.entered = state, time.Now()
-		if !wasAway || !s.status.isAway() {
+		if !wasAway || !s.status.IsAway() {
 			s.status.Since = s.status.entered
 		}
 	}

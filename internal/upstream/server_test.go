@@ -83,6 +83,49 @@ func TestLongBackoff(t *testing.T) {
 	}
 }
 
+// However short the first delay is, it doubles sixteen times at most.
+func TestShortBackoff(t *testing.T) {
+	t.Parallel()
+	l := Limits{Reconnect: time.Microsecond}
+	for failures, want := range map[int]time.Duration{-1: 1, 0: 1, 1: 2, 15: 1 << 15, 16: 1 << 16, 17: 1 << 16, math.MaxInt: 1 << 16} {
+		assert.Equal(t, want*time.Microsecond, l.backoff(failures), failures)
+	}
+}
+
+// A listing that fails is repeated less and less often, from the first delay on, or when the server
+// asks for it, and a success begins anew.
+func TestListingsThatFailAreRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fails atomic.Bool
+		var at []time.Time
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+			broken := fails.Load()
+			at = append(at, time.Now())
+			if broken {
+				panic("no list today")
+			}
+		})
+		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
+		srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{Reconnect: time.Second})
+		for range 2 {
+			fails.Store(true)
+			at = nil
+			srv.connection().tellChanged()
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			require.Len(t, at, 4)
+			for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+				assert.Equal(t, want+coalesce, at[i+1].Sub(at[i]))
+			}
+			fails.Store(false)
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			assert.Equal(t, Ready, srv.Status().State)
+		}
+	})
+}
+
 // A server that connects and then dies is started less and less often by
 // itself. If it was up for a while, it is started soon, and a call starts it at
 // once.
@@ -189,6 +232,89 @@ func TestAgainKeepsTheConnection(t *testing.T) {
 	assert.Equal(t, Ready, srv.Status().State)
 	mcptest.Soon(t, func() bool { _, lists := srv.listed(); return lists == 2 })
 	assert.Same(t, c, srv.connection())
+}
+
+// A login counts for attempts that begin after it: the one under way may fail for want of it, and
+// is followed by another. One that begins with the login tells its own error.
+func TestAgainDuringAnAttempt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		early   bool
+		answers []bool
+		want    bool
+	}{
+		"began before the login":           {true, []bool{false, true}, true},
+		"began before it, and works":       {true, []bool{true}, true},
+		"began before it, and so the next": {true, []bool{false, false}, false},
+		"began with it":                    {false, []bool{false}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var attempts int
+			hooks := &mcpserver.Hooks{}
+			hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+				time.Sleep(time.Second)
+				if attempts++; !test.answers[min(attempts, len(test.answers))-1] {
+					panic("log in")
+				}
+			})
+			srv := newTest(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, Limits{Reconnect: time.Hour})
+			if test.early {
+				srv.Begin()
+				time.Sleep(time.Second / 2)
+			}
+			err := srv.Again(t.Context())
+			assert.Equal(t, test.want, err == nil, "%s: %v", name, err)
+			assert.Equal(t, len(test.answers), attempts, name)
+			if !test.want {
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				assert.ErrorIs(t, srv.Again(ended), context.Canceled, name)
+			}
+			srv.Close()
+			time.Sleep(time.Second)
+		})
+	}
+}
+
+// After a login, a server that refused requests is connected anew; after a logout, one that is
+// connected is given up, and no other is touched.
+func TestLoginAndLogout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newTest(t, inProcess("s", mcptest.Echo("a", "")), Limits{Reconnect: time.Hour})
+		require.NoError(t, srv.LoggedOut(t.Context()))
+		assert.Equal(t, Configured, srv.Status().State)
+		require.NoError(t, srv.Start(t.Context()))
+		first := srv.connection()
+		srv.refused(first, errUnauthorized)
+		time.Sleep(time.Nanosecond) // the next session has another name
+		require.NoError(t, srv.Again(t.Context()))
+		assert.NotSame(t, first, srv.connection())
+		assert.Equal(t, Ready, srv.Status().State)
+		require.NoError(t, srv.LoggedOut(t.Context()))
+		assert.Nil(t, srv.connection())
+		assert.Equal(t, Unauthorized, srv.Status().State)
+		time.Sleep(time.Nanosecond)
+		require.NoError(t, srv.Connect(t.Context()), "it works without a login")
+		assert.Equal(t, Ready, srv.Status().State)
+	})
+}
+
+// A logout waits for the attempt under way, which has a login still.
+func TestLogoutDuringAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { time.Sleep(time.Second) })
+		srv := newTest(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, Limits{Reconnect: time.Hour})
+		srv.Begin()
+		synctest.Wait()
+		ended, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		assert.ErrorIs(t, srv.LoggedOut(ended), context.DeadlineExceeded)
+		assert.Equal(t, Connecting, srv.Status().State)
+		require.NoError(t, srv.LoggedOut(t.Context()))
+		assert.Equal(t, Unauthorized, srv.Status().State)
+		assert.Nil(t, srv.connection())
+	})
 }
 
 // A new connection is not refused calls because the last one did not answer them.
@@ -460,15 +586,14 @@ func TestInvalidConfig(t *testing.T) {
 	assert.ErrorIs(t, err, invalid)
 }
 
-// The context of the start ends its attempt. Nothing begins after Close.
+// The context of the start bounds the waiting for it: the attempt goes on. Nothing begins after
+// Close.
 func TestStartEnds(t *testing.T) {
 	srv := newTest(t, child(t, "silent", "silent"), Limits{Reconnect: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.ErrorIs(t, srv.Start(ctx), context.Canceled)
-	assert.Equal(t, 1, srv.Status().Failures)
-	assert.False(t, srv.Status().Retry.IsZero(), "another one follows")
-	srv.Begin()
+	assert.Zero(t, srv.Status().Failures)
 	assert.Equal(t, Connecting, srv.Status().State)
 	srv.Close()
 	st := srv.Status()
@@ -636,6 +761,32 @@ func TestAwaySince(t *testing.T) {
 		enter(Cached, nil)
 		assert.Equal(t, time.Now(), st.Since)
 	})
+}
+
+// Why a server is down stays while it is tried again, however long that takes. Only a first
+// attempt says why it takes long.
+func TestWhyStaysWhileTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := New(Config{Server: config.Server{Name: "s"}, Log: slog.New(slog.DiscardHandler)}, Limits{}, nil)
+	defer s.Close()
+	s.turn = new(turn)
+	connecting := func(before, late error) error {
+		s.mu.Lock()
+		s.setLocked(Connecting, before)
+		s.lateLocked(late)
+		s.mu.Unlock()
+		return s.Status().Err
+	}
+	assert.Equal(t, errQueued, connecting(nil, errQueued))
+	gone := errors.New("package not found")
+	assert.Equal(t, gone, connecting(gone, errQueued))
+	s.works(s.turn, true)
+	assert.Equal(t, gone, s.Status().Err)
+	s.mu.Lock()
+	s.setLocked(Connecting, nil)
+	s.mu.Unlock()
+	s.works(s.turn, true)
+	assert.Equal(t, errAtWork, s.Status().Err)
 }
 
 func TestTriedAgainInVain(t *testing.T) {

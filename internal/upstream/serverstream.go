@@ -46,6 +46,8 @@ func (s *serverStream) answer() { s.once.Do(func() { close(s.answered) }) }
 // again waits until it is time for the next try.
 func (s *serverStream) again(ctx context.Context) error {
 	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case s.tried.IsZero():
 	case time.Since(s.tried) >= maxBackoff:
 		s.wait = 0
@@ -72,13 +74,7 @@ func (t *limitedHTTP) stand(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		resp, err := t.authorizer.send(r, t.base, nil)
-		if r.Context().Err() != nil || err != nil {
-			if err == nil {
-				resp.Body.Close()
-			}
-			if err := r.Context().Err(); err != nil {
-				return nil, err
-			}
+		if err != nil {
 			continue
 		}
 		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -31,7 +31,7 @@ func stands(t *testing.T, reopened func(), answers ...*http.Response) (ask func(
 		a.Body = io.NopCloser(strings.NewReader(""))
 		return &a, nil
 	})
-	rt := &limitedHTTP{base: base, authorizer: &authorizer{server: at}, maxMessage: 1000, maxValues: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}, stream: &serverStream{reopened: reopened, answered: make(chan struct{})}}
+	rt := &limitedHTTP{large: newBypass(), base: base, authorizer: &authorizer{server: at}, maxMessage: 1000, maxValues: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}, stream: &serverStream{reopened: reopened, answered: make(chan struct{})}}
 	return func(ctx context.Context) (*http.Response, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 		require.NoError(t, err)
@@ -60,6 +60,22 @@ func TestServerWithoutStandingStream(t *testing.T) {
 			assert.Len(t, *asked, 1)
 		})
 	}
+}
+
+// A request whose caller has gone is not sent, however long ago the last one was.
+func TestStandingStreamOfNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ask, asked := stands(t, nil, status(http.StatusBadGateway), status(http.StatusBadGateway), status(http.StatusMethodNotAllowed))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second/2, cancel) // before the third try
+		_, err := ask(ctx)
+		assert.Equal(t, context.Canceled, err)
+		assert.Len(t, *asked, 2)
+		time.Sleep(2 * maxBackoff)
+		_, err = ask(ctx)
+		assert.Equal(t, context.Canceled, err)
+		assert.Len(t, *asked, 2)
+	})
 }
 
 // Where a redirect leads to, http.Client follows.
@@ -128,7 +144,7 @@ func TestStandingStreamEnds(t *testing.T) {
 // no error in the log.
 func TestChangesOfASession(t *testing.T) {
 	for _, has := range []bool{true, false} {
-		var log bytes.Buffer
+		var log mcptest.Log
 		s := both()
 		s.discovered, s.refuses = "", lacksAs404
 		change, asked := make(chan struct{}), make(chan struct{}, 10)
@@ -208,4 +224,25 @@ func TestSubscribersAreToldOfTheNextStream(t *testing.T) {
 		assert.Fail(t, "it is not told")
 	}
 	assert.Same(t, c, srv.connection())
+}
+
+// A subscription waits until it is known whether there is a stream, for five seconds at most.
+func TestWaitForTheStandingStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		(*serverStream)(nil).await(t.Context())
+		s := &serverStream{answered: make(chan struct{})}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		s.await(ended)
+		assert.Zero(t, time.Since(begun))
+		time.AfterFunc(time.Second, s.answer)
+		s.await(t.Context())
+		assert.Equal(t, time.Second, time.Since(begun))
+		s.answer()
+		s.await(t.Context())
+		assert.Equal(t, time.Second, time.Since(begun))
+		(&serverStream{answered: make(chan struct{})}).await(t.Context())
+		assert.Equal(t, 6*time.Second, time.Since(begun))
+	})
 }

@@ -200,6 +200,61 @@ func TestEventBody(t *testing.T) {
 	}
 }
 
+// What just fits an event, and what does not. Names of fields and line breaks are no data.
+func TestEventAtItsLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 500
+	data := func(n int) string { return `{"id":7,"a":"` + strings.Repeat("x", n-len(`{"id":7,"a":""}`)) + `"}` }
+	for name, test := range map[string]struct {
+		in       string
+		replaced bool
+		err      string
+	}{
+		"just fits":                  {"event: message\r\nid: 1\r\ndata: " + data(limit) + "\r\n\r\n", false, "EOF"},
+		"one byte more":              {"data: " + data(limit+1) + "\n\n", true, "EOF"},
+		"in two lines":               {"data: " + data(limit)[:200] + "\ndata: " + data(limit)[200:] + "\n\n", true, "EOF"},
+		"with much beside it":        {"data: " + data(100) + "\n: " + strings.Repeat("c", 600) + "\n\n", false, "EOF"},
+		"as long as may be replaced": {"data: " + data(16*limit+7) + "\n\n", true, "EOF"},
+		"too long":                   {"data: " + data(16*limit+8) + "\n\n", true, "more bytes than 16 times the limit of 500"},
+	} {
+		got, err := readEvents(test.in, limit)
+		assert.ErrorContains(t, err, test.err, name)
+		if test.err == "EOF" {
+			assert.Equal(t, test.replaced, strings.Contains(got, `{"jsonrpc":"2.0","id":7,"error"`), "%s: %.100s", name, got)
+			assert.Equal(t, !test.replaced, strings.Contains(got, "xxx"), name)
+			assert.Equal(t, 1, strings.Count(got, "\n\n"), name)
+		}
+	}
+}
+
+// The last member of fields counts for the kind, and all data.
+func TestFields(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string][2]string{
+		"":                                   {"message", ""},
+		"data":                               {"message", ""},
+		"data:":                              {"message", ""},
+		"data:  a\r\n":                       {"message", " a"},
+		"data:a\ndata: b\ndata:\n":           {"message", "a b "},
+		"event: endpoint \nevent:x\ndata: a": {"x", "a"},
+		"id: 1\n:data: a\n data: b":          {"message", ""},
+	} {
+		kind, data := fields([]byte(in))
+		assert.Equal(t, want, [2]string{kind, string(data)}, in)
+	}
+}
+
+// A request has a method and an id; a notification, an answer and a text have not.
+func TestIsRequest(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]bool{
+		`{"id":1,"method":"a"}`: true, `{"method":"a"}`: false, `{"id":1}`: false, `{"id":1,"method":null}`: false,
+		`{"id":1,"result":"\"method\""}`: false, `"method"`: false, `{"id":1,"method":"a"`: false, `{"id":1,"method":5}`: false,
+	} {
+		assert.Equal(t, want, isRequest([]byte(in)), in)
+	}
+}
+
 func readEvents(in string, limit int) (string, error) {
 	server, _ := url.Parse("https://host/sse")
 	b := newEventBody(io.NopCloser(strings.NewReader(in)), server, limit, limit/5, &unsolicited{max: 50, maxBytes: limit})

@@ -3,8 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"io"
-	"sync"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
@@ -19,7 +17,25 @@ import (
 const maxAtWork = 5 * time.Minute
 
 // errAtWork is why a server is not ready after the start timeout.
-var errAtWork = errors.New("it is still at work, such as downloading, and has five minutes for that")
+var errAtWork = errors.New("it is still at work, for up to five minutes")
+
+// errNoAnswer is why it is not ready before that.
+var errNoAnswer = errors.New("it has not answered yet")
+
+// whyLate returns why the attempt under way has no result yet.
+func (s *Server) whyLate() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.atWork {
+		return errAtWork
+	}
+	select {
+	case <-s.turn.hasCome():
+	default:
+		return errQueued
+	}
+	return errNoAnswer
+}
 
 // lookEach returns how often to look whether a child is at work: eight times within its start
 // timeout, but each second at most, since the kernel counts hundredths, and not less often
@@ -44,7 +60,7 @@ func (p *process) holdWhileAtWork(ctx context.Context, period time.Duration, hel
 		busy := now.isMore(did, period)
 		did = now
 		return busy
-	}, p.spoke, p.exited, held)
+	}, p.words.spoke, p.exited, held)
 }
 
 // work is what a child has done until a look, with its descendants.
@@ -102,23 +118,15 @@ func (s *Server) works(turn *turn, at bool) {
 	if s.turn != turn { // it is late: this is the next attempt
 		return
 	}
-	s.atWork = at
-	if at && s.status.State == Connecting {
-		s.setLocked(Connecting, errAtWork)
+	if s.atWork = at; at {
+		s.lateLocked(errAtWork)
 	}
 }
 
-// A firstWord reads what a child says, and closes spoke with the first of it.
-type firstWord struct {
-	io.Reader
-	once  *sync.Once
-	spoke chan struct{}
-}
-
-func (f firstWord) Read(b []byte) (int, error) {
-	n, err := f.Reader.Read(b)
-	if n > 0 {
-		f.once.Do(func() { close(f.spoke) })
+// lateLocked notes why an attempt takes long. Why the server was down before it tells more, and
+// stays.
+func (s *Server) lateLocked(why error) {
+	if s.status.State == Connecting && s.status.Err == nil {
+		s.setLocked(Connecting, why)
 	}
-	return n, err
 }

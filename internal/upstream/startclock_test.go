@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,13 +37,15 @@ func TestChildAtWork(t *testing.T) {
 			cfg.Args = []string{"-c", "while [ ! -e '" + done + "' ]; do " + work + "; done; exec '" + cfg.Command + "'"}
 			cfg.Command = "/bin/sh"
 			srv := newTest(t, cfg, Limits{StartTimeout: 8 * time.Second, Reconnect: -1})
-			err := srv.Start(t.Context())
-			require.ErrorIs(t, err, errAtWork)
-			assert.ErrorContains(t, err, "no answer within 8s: it is still at work, such as downloading")
+			ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
+			defer cancel()
+			err := srv.Start(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded, "the start timeout ends nothing")
+			assert.ErrorIs(t, err, errAtWork, "it says why it takes long")
 			assert.Equal(t, Connecting, srv.Status().State)
 			assert.Equal(t, errAtWork, srv.Status().Err)
 			require.NoError(t, os.WriteFile(done, nil, 0o600))
-			require.NoError(t, srv.StartPatiently(t.Context()), "the attempt goes on")
+			require.NoError(t, srv.Start(t.Context()), "the attempt goes on")
 			assert.NoError(t, srv.Status().Err)
 			assert.Zero(t, srv.Status().Failures)
 		})
@@ -58,12 +61,24 @@ func TestChildThatHangs(t *testing.T) {
 	for _, script := range []string{"sleep 60", "echo; while :; do echo . >&2; sleep 0.05; done"} {
 		srv := newTest(t, config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", script}}, Limits{StartTimeout: 2 * time.Second, Reconnect: -1})
 		begun := time.Now()
-		err := srv.StartPatiently(t.Context())
+		err := srv.Start(t.Context())
 		assert.ErrorContains(t, err, "no answer within 2s", script)
 		assert.NotErrorIs(t, err, errAtWork, script)
 		assert.Less(t, time.Since(begun), 10*time.Second)
 		assert.Equal(t, Down, srv.Status().State)
 	}
+}
+
+// A launcher of packages that says nothing may wait for another one: its error says so.
+func TestSilentLauncher(t *testing.T) {
+	t.Parallel()
+	mcptest.SkipUnlessUnix(t)
+	npx := filepath.Join(t.TempDir(), "npx")
+	require.NoError(t, os.WriteFile(npx, []byte("#!/bin/sh\nexec sleep 60\n"), 0o700))
+	srv := newTest(t, config.Server{Name: "x", Command: npx, Args: []string{"-y", "server-x"}}, Limits{StartTimeout: time.Second, Reconnect: -1})
+	err := srv.Start(t.Context())
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.ErrorContains(t, err, "no answer within 1s, and not a word: its launcher waits while another one installs")
 }
 
 // The clock stands still only while the child is at work, and five minutes at most.

@@ -27,7 +27,7 @@ type Status struct {
 	State State
 	Since time.Time     // when State was entered; of a server that is tried again in vain, when its connection was lost, or it was first tried
 	Took  time.Duration // how long the last attempt to connect took
-	Err   error         // why the server is down or degraded, or was before this attempt, or why this one takes long, else nil; without secrets
+	Err   error         // why the server is down or degraded, or was before this attempt; at a first one, why it takes long, else nil; without secrets
 
 	Failures int       // failed attempts to connect in a row
 	Retry    time.Time // when the next attempt begins, or the next call is sent; zero for none
@@ -35,9 +35,14 @@ type Status struct {
 	entered time.Time // when State was entered
 }
 
-// isAway reports whether the server is not connected but ought to be.
-func (st Status) isAway() bool {
+// IsAway reports whether the server is not connected but ought to be.
+func (st Status) IsAway() bool {
 	return st.State == Down || st.State == Unauthorized || st.State == Connecting
+}
+
+// hasFailed reports whether Err is why the server failed, and not why an attempt takes long.
+func (st Status) hasFailed() bool {
+	return st.Err != nil && !errors.Is(st.Err, errQueued) && !errors.Is(st.Err, errAtWork)
 }
 
 var (

@@ -2,16 +2,26 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -284,6 +294,209 @@ func TestSlowListener(t *testing.T) {
 	close(release)
 	assert.Equal(t, "mem://a/first", <-told)
 	assert.Equal(t, "mem://a", <-told, "for all parts that wait")
+}
+
+// What is below a URI is a part of it, and nothing that merely begins as it does.
+func TestPartsOfAResource(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]bool{
+		"mem://a/b": true, "mem://a/b/c": true, "mem://a//": true, "mem://a": false, "mem://a/": false, "mem://ab": false, "mem://b/a": false, "mem://": false, "": false, "/b": false,
+	} {
+		assert.Equal(t, want, isPart(uri, "mem://a"), uri)
+		assert.Equal(t, want, isPart(uri, "mem://a/"), uri)
+		assert.False(t, isPart(uri, ""), uri)
+	}
+}
+
+// A listener has sixty-four updates waiting, each once. With another one, all of them stand for
+// the resource that it listens to; who has left, and who listens to another one, is told nothing.
+func TestUpdatesThatWait(t *testing.T) {
+	t.Parallel()
+	s := newTest(t, inProcess("s"), Limits{})
+	waiting := func(n int) []string {
+		l := &listener{telling: true}
+		u := &subscription{uri: "mem://a", listeners: map[*listener]struct{}{l: {}}}
+		l.of = u
+		s.Server.mu.Lock()
+		defer s.Server.mu.Unlock()
+		for i := range n {
+			s.tellLocked(u, fmt.Sprint("mem://a/", i))
+			if i < 64 {
+				s.tellLocked(u, fmt.Sprint("mem://a/", i/2)) // once more
+			}
+		}
+		return l.waiting
+	}
+	assert.Len(t, waiting(64), 64)
+	assert.Equal(t, []string{"mem://a"}, waiting(65))
+	assert.Equal(t, []string{"mem://a", "mem://a/65"}, waiting(66))
+	s.Close()
+	assert.Empty(t, waiting(1), "nobody is told after the end")
+}
+
+// A function that panics is told of in the log, and is called again.
+func TestListenerPanics(t *testing.T) {
+	t.Parallel()
+	var log mcptest.Log
+	b := newBoard()
+	srv := newTestOf(t, Config{Server: config.Server{Name: "b", InProcess: b.MCPServer}, Log: slog.New(slog.NewTextHandler(&log, nil))}, Limits{MaxSubscriptions: 1})
+	require.NoError(t, srv.Start(t.Context()))
+	told := make(chan string, 9)
+	_, err := srv.Subscribe(t.Context(), nil, "mem://a", func(uri string) {
+		told <- uri
+		panic("the host's")
+	})
+	require.NoError(t, err)
+	for _, uri := range []string{"mem://a/1", "mem://a/2"} {
+		b.update("mem://a", uri)
+		assert.Equal(t, uri, <-told)
+	}
+	mcptest.Soon(t, func() bool { return strings.Count(log.String(), "the function for updates of a resource") == 2 })
+}
+
+// Listens are the streams that a server was asked for.
+type listens struct {
+	mu   sync.Mutex
+	at   []time.Time
+	last atomic.Int64 // how long they do, a time.Duration
+}
+
+func (l *listens) times() []time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.at)
+}
+
+// endsStreams returns the configuration of a server whose streams end after some time, 0 at first.
+func endsStreams(s *wire) (config.Server, *listens) {
+	cfg, to := answeredBy(s), new(listens)
+	inner := cfg.HTTPClient.Transport
+	cfg.HTTPClient = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Header.Get(mcp.HeaderMethod) != "subscriptions/listen" {
+			return inner.RoundTrip(r)
+		}
+		to.mu.Lock()
+		to.at = append(to.at, time.Now())
+		to.mu.Unlock()
+		id := idOf(r)
+		said, out := io.Pipe()
+		go func() {
+			fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{\"_meta\":{%q:%s}}}\n\n", mcp.MetaKeySubscriptionID, id)
+			select {
+			case <-time.After(time.Duration(to.last.Load())):
+			case <-r.Context().Done():
+			}
+			fmt.Fprintf(out, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"resultType\":\"complete\"}}\n\n", id)
+			out.Close()
+		}()
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: said, Request: r}, nil
+	})}
+	return cfg, to
+}
+
+// A subscription that ends again and again is made again less and less often, and as often as at
+// first once it has lasted. The listeners are told each time.
+func TestSubscriptionThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := both()
+		s.events = false
+		s.discovered = discovers(newVersions, `{"tools":{},"resources":{"subscribe":true}}`)
+		s.results["resources/list"], s.results["resources/templates/list"] = `{"resources":[]}`, `{"resourceTemplates":[]}`
+		cfg, listens := endsStreams(s)
+		srv := newTest(t, cfg, Limits{MaxSubscriptions: 1, Reconnect: time.Second})
+		require.NoError(t, srv.Start(t.Context()))
+		var told atomic.Int32
+		stop, err := srv.Subscribe(t.Context(), nil, "mem://a", func(string) { told.Add(1) })
+		require.NoError(t, err)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		require.Len(t, listens.times(), 5)
+		for i, want := range []time.Duration{1, 2, 4, 8} {
+			assert.Equal(t, want*time.Second, listens.times()[i+1].Sub(listens.times()[i]))
+		}
+		assert.Equal(t, int32(4), told.Load())
+		listens.last.Store(int64(maxBackoff))
+		time.Sleep(11*time.Second + maxBackoff) // the sixth begins after 16 seconds, and lasts
+		synctest.Wait()
+		require.Len(t, listens.times(), 6)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, listens.times(), 7, "as soon as at first")
+		stop()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Len(t, listens.times(), 7)
+		srv.Server.mu.Lock()
+		assert.Empty(t, srv.subscriptions)
+		srv.Server.mu.Unlock()
+	})
+}
+
+// So it is with the subscription to changes of the lists, and after each new one they are listed.
+func TestSubscriptionToListsThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := both()
+		s.events = false
+		cfg, listens := endsStreams(s)
+		srv := started(t, cfg, Limits{Reconnect: time.Second})
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		require.Len(t, listens.times(), 5)
+		for i, want := range []time.Duration{1, 2, 4, 8} {
+			assert.Equal(t, want*time.Second, listens.times()[i+1].Sub(listens.times()[i]))
+		}
+		_, lists := srv.listed()
+		assert.Contains(t, []int{5, 6}, lists, "the first one may end before it is heard")
+		listens.last.Store(int64(maxBackoff))
+		time.Sleep(11*time.Second + maxBackoff)
+		synctest.Wait()
+		require.Len(t, listens.times(), 6)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, listens.times(), 7)
+	})
+}
+
+// An acknowledgement is of the stream with its id. If it names what is told of, and that is not the
+// resource, the server does not agree.
+func TestAcknowledgements(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		id     any
+		fields map[string]any
+		is     bool
+		agreed bool
+	}{
+		"plain":         {7, nil, true, true},
+		"of another":    {8, nil, false, false},
+		"of none":       {nil, nil, false, false},
+		"names it":      {7, map[string]any{"notifications": map[string]any{"resourceSubscriptions": []string{"mem://b", "mem://a"}}}, true, true},
+		"names another": {7, map[string]any{"notifications": map[string]any{"resourceSubscriptions": []string{"mem://b"}}}, true, false},
+		"names nothing": {7, map[string]any{"notifications": map[string]any{}}, true, false},
+		"no filter":     {7, map[string]any{"notifications": 5}, true, true},
+	} {
+		ctx, refuse := context.WithCancelCause(t.Context())
+		var streams resourceStreams
+		agreed := 0
+		st := &resourceStream{uri: "mem://a", agreed: func() { agreed++ }, refuse: refuse, waiting: &streams}
+		r := st.ask(transport.JSONRPCRequest{ID: mcp.NewRequestId(int64(7)), Params: map[string]json.RawMessage{"_meta": json.RawMessage(`{"a":1}`)}})
+		assert.Equal(t, "subscriptions/listen", r.Header.Get(mcp.HeaderMethod), name)
+		params, err := json.Marshal(r.Params)
+		require.NoError(t, err)
+		assert.JSONEq(t, `{"_meta":{"a":1},"notifications":{"resourceSubscriptions":["mem://a"]}}`, string(params))
+		n := mcp.JSONRPCNotification{Notification: mcp.Notification{Params: mcp.NotificationParams{Meta: map[string]any{mcp.MetaKeySubscriptionID: test.id}, AdditionalFields: test.fields}}}
+		assert.Equal(t, test.is, streams.acknowledged(n), name)
+		assert.Equal(t, test.agreed, agreed == 1, name)
+		if test.is && !test.agreed {
+			assert.Equal(t, errNotAgreed, context.Cause(ctx), name)
+		} else {
+			assert.NoError(t, ctx.Err(), name)
+		}
+		assert.Equal(t, !test.is, len(streams.byID) == 1, name)
+		st.forget()
+		assert.Empty(t, streams.byID, name)
+		refuse(nil)
+	}
 }
 
 // An idle server keeps the connection that a subscription needs.

@@ -23,23 +23,26 @@ const (
 )
 
 // A taken is the raw result of a request, for which mcp-go's client has no type or
-// one that loses something.
-type taken struct{ raw json.RawMessage }
+// one that loses something, or that is large.
+type taken struct {
+	least int // bytes of results that are taken
+	raw   json.RawMessage
+}
 
 type takenKey struct{}
 
-// take moves the result of a call that is executed as a task, or of such a task,
-// to the taken in ctx. mcp-go gets an empty one in its place.
+// take moves the result of a call, or of a task that executes one, to the taken in ctx. mcp-go gets an empty one in its place.
 func take(ctx context.Context, r transport.JSONRPCRequest, response *transport.JSONRPCResponse) *transport.JSONRPCResponse {
 	t, _ := ctx.Value(takenKey{}).(*taken)
-	if t == nil || r.Method != string(mcp.MethodToolsCall) && r.Method != string(mcp.MethodTasksResult) {
+	if t == nil || len(response.Result) < t.least || r.Method != string(mcp.MethodToolsCall) && r.Method != string(mcp.MethodTasksResult) {
 		return response
 	}
 	var asks struct {
 		Type mcp.ResultType `json:"resultType"`
 	}
 	if json.Unmarshal(response.Result, &asks) == nil && asks.Type == mcp.ResultTypeInputRequired {
-		return response // mcp-go asks the hooks and sends the request again
+		cutContent(response.Result) // it is no result yet
+		return response             // mcp-go asks the hooks and sends the request again
 	}
 	t.raw = response.Result
 	empty := *response
@@ -63,7 +66,7 @@ func (c *conn) callTask(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallTo
 		return nil, err
 	}
 	if created.Task == nil { // the server executed the call at once
-		return mcp.ParseCallToolResult(&first.raw)
+		return parseResult(first.raw)
 	}
 	if created.Task.TaskId == "" {
 		return nil, errors.New("the server began a task without an id")
@@ -112,7 +115,7 @@ func (c *conn) awaitTask(ctx context.Context, t mcp.Task) (*mcp.CallToolResult, 
 	_, err := c.client.TaskResult(context.WithValue(ctx, takenKey{}, last), r)
 	var result *mcp.CallToolResult
 	if err == nil {
-		result, err = mcp.ParseCallToolResult(&last.raw)
+		result, err = parseResult(last.raw)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the task is %s: %w", t.Status, err)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
@@ -69,6 +70,8 @@ func TestTaskIsAwaited(t *testing.T) {
 		"soon":           {`{"task":` + state("working", "") + `}`, []string{state("working", ""), state("working", ""), state("completed", "")}, []time.Duration{50, 100, 200}, "done"},
 		"as it says":     {`{"task":` + state("working", `,"pollInterval":700`) + `}`, []string{state("working", `,"pollInterval":10`), state("working", `,"pollInterval":10000`), state("completed", "")}, []time.Duration{700, 50, 2000}, "done"},
 		"long":           {`{"task":` + state("working", "") + `}`, []string{state("working", ""), state("working", ""), state("working", ""), state("working", ""), state("working", ""), state("working", ""), state("failed", "")}, []time.Duration{50, 100, 200, 400, 800, 1600, 2000}, "done"},
+		"no result":      {`5`, nil, nil, "cannot unmarshal number"},
+		"no task":        {`{"task":5,"content":[{"type":"text","text":"done"}]}`, nil, nil, "cannot unmarshal number"},
 		"without an id":  {`{"task":{"status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":null}}`, nil, nil, "the server began a task without an id"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -114,4 +117,45 @@ func TestTaskThatNobodyAwaits(t *testing.T) {
 		_, err = srv.Call(t.Context(), Tool{Name: "a", Task: true}, json.RawMessage("{}"))
 		assert.ErrorContains(t, err, "tasks/get: ")
 	})
+}
+
+// The result of a call that becomes a task is kept as it came. One that asks for input is mcp-go's.
+func TestResultOfATaskIsTaken(t *testing.T) {
+	t.Parallel()
+	response := func(result string) *transport.JSONRPCResponse {
+		return &transport.JSONRPCResponse{Result: json.RawMessage(result)}
+	}
+	for name, test := range map[string]struct {
+		method, result string
+		asTask, taken  bool
+	}{
+		"call":          {"tools/call", `{"task":{}}`, true, true},
+		"result":        {"tasks/result", `{"content":[]}`, true, true},
+		"asks":          {"tools/call", `{"resultType":"input_required"}`, true, false},
+		"other request": {"tasks/get", `{}`, true, false},
+		"plain call":    {"tools/call", `{}`, false, false},
+	} {
+		ctx, into := t.Context(), new(taken)
+		if test.asTask {
+			ctx = context.WithValue(ctx, takenKey{}, into)
+		}
+		given := response(test.result)
+		got := take(ctx, transport.JSONRPCRequest{Method: test.method}, given)
+		assert.Equal(t, test.result, string(given.Result), name)
+		if test.taken {
+			assert.Equal(t, test.result, string(into.raw), name)
+			assert.Equal(t, `{"content":[]}`, string(got.Result), name)
+		} else {
+			assert.Nil(t, into.raw, name)
+			assert.Same(t, given, got, name)
+		}
+	}
+}
+
+// A call as a task that the server refuses is refused.
+func TestTaskIsRefused(t *testing.T) {
+	t.Parallel()
+	srv := started(t, inProcess("s", mcptest.Echo("a", "")), Limits{})
+	_, err := srv.Call(t.Context(), Tool{Name: "b", Task: true}, json.RawMessage("{}"))
+	assert.ErrorContains(t, err, "b")
 }

@@ -150,13 +150,15 @@ func (t httpTransport) SendNotification(ctx context.Context, n mcp.JSONRPCNotifi
 }
 
 // A guard ends requests when their context ends, even if the server hangs. It
-// also limits the size of results and collects the raw results of lists.
+// also limits the size of results and hands them, still raw, to who asked: lists, tasks,
+// skills.
 type guard struct {
 	maxMessage    int  // bytes of a message
 	maxValues     int  // values of a message that is decoded as a whole
 	preferEarlier bool // speak a protocol before 2026-07-28 if the server has one: see config.Server.Protocol
 	unsolicited   *unsolicited
 	silent        *atomic.Bool // set when server/discover got no answer in time
+	large         *bypass
 }
 
 type sendFunc func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error)
@@ -174,7 +176,7 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 	r = declare(ctx, r)
 	g.unsolicited.ask()
 	defer g.unsolicited.answered()
-	response, err := hostcode.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return send(ctx, r) })
+	response, err := hostcode.Detached(ctx, "the server", func() (*transport.JSONRPCResponse, error) { return g.large.send(ctx, r, send) })
 	if r.Method == string(mcp.MethodServerDiscover) && errors.Is(err, context.DeadlineExceeded) {
 		g.silent.Store(true)
 	}
@@ -183,7 +185,8 @@ func (g guard) send(ctx context.Context, r transport.JSONRPCRequest, send sendFu
 
 // check returns an error if the response is too long, or has too many values. It passes the result of a
 // list to the listing in ctx, results that have to do with tasks to the *taken in
-// ctx, and answers about skills to who asked. It returns other responses unchanged.
+// ctx, and answers about skills to who asked. Of server/discover it tells whether we speak one of the
+// versions. It returns other responses unchanged.
 func (g guard) check(ctx context.Context, r transport.JSONRPCRequest, response *transport.JSONRPCResponse, err error) (*transport.JSONRPCResponse, error) {
 	if err != nil || response == nil {
 		return response, err

@@ -28,6 +28,9 @@ const maxTurn = 10 * time.Second
 // errQueued is why a server connects for long.
 var errQueued = errors.New("it waits for its turn: servers start a few at a time, and those of one package one at a time")
 
+// IsQueued reports whether a server is not ready because its turn to start has not come.
+func IsQueued(err error) bool { return errors.Is(err, errQueued) }
+
 // Turns let children start a few at a time, in the order in which they ask. A nil Turns lets
 // all start at once.
 type Turns struct {

@@ -118,13 +118,13 @@ func TestLaunched(t *testing.T) {
 }
 
 // A server whose turn has not come says so, and starts when it comes. A call does not wait for
-// it. Who gives the start up does not either.
+// it. One that is closed takes no turn.
 func TestServersThatWaitForTheirTurn(t *testing.T) {
 	t.Parallel()
 	turns := NewTurns()
 	turns.free = 1
 	other := turns.ask("")
-	slow := newTestOf(t, Config{Server: child(t, "slow", "plain"), Turns: turns}, Limits{StartTimeout: 3 * time.Second})
+	slow := newTestOf(t, Config{Server: child(t, "slow", "plain"), Turns: turns}, Limits{})
 	start := slow.Begin()
 	mcptest.Soon(t, func() bool { return slow.Status().Err == errQueued })
 	assert.Equal(t, Connecting, slow.Status().State)
@@ -145,9 +145,51 @@ func TestServersThatWaitForTheirTurn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	gone := newTestOf(t, Config{Server: child(t, "gone", "plain"), Turns: turns}, Limits{Reconnect: -1})
-	assert.ErrorIs(t, gone.Start(ctx), context.Canceled)
+	err = gone.Start(ctx)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorIs(t, err, errQueued, "it says why it takes long")
+	gone.Close()
 	other.end()
 	slow.Close()
 	called.Close()
 	assert.Equal(t, 1, turns.free)
+}
+
+// Who waits for a call is in a hurry, and who only wants the connection is not.
+func TestCallsHurryTheTurn(t *testing.T) {
+	t.Parallel()
+	turns := NewTurns()
+	turns.free = 0
+	srv := newTestOf(t, Config{Server: config.Server{Name: "s", Command: "no-such-program"}, Turns: turns}, Limits{Reconnect: time.Hour})
+	require.True(t, srv.SetCached())
+	connected := make(chan error)
+	go func() { connected <- srv.Connect(t.Context()) }()
+	require.Eventually(t, func() bool { return errors.Is(srv.Status().Err, errQueued) }, 20*time.Second, time.Millisecond)
+	srv.Server.mu.Lock()
+	turn := srv.turn
+	srv.Server.mu.Unlock()
+	assert.False(t, hasCome(turn))
+	_, err := srv.call(t.Context(), "a")
+	assert.ErrorIs(t, err, ErrDown)
+	assert.True(t, hasCome(turn))
+	assert.ErrorIs(t, <-connected, ErrDown)
+}
+
+// A child that only waits makes room for others before its time is over.
+func TestChildThatWaitsMakesRoom(t *testing.T) {
+	t.Parallel()
+	turns := NewTurns()
+	turns.free = 1
+	srv := newTest(t, config.Server{Name: "s"}, Limits{})
+	srv.turn = turns.ask("")
+	defer srv.turn.end()
+	srv.works(srv.turn, true)
+	assert.Zero(t, turns.free)
+	srv.works(srv.turn, false)
+	assert.Equal(t, 1, turns.free)
+	assert.False(t, srv.atWork)
+	earlier := turns.ask("")
+	defer earlier.end()
+	srv.works(earlier, true)
+	assert.False(t, srv.atWork, "that is another attempt's")
 }

@@ -1,5 +1,7 @@
 package upstream
 
+import "bytes"
+
 // A valueCounter counts the values of a JSON-RPC message as its bytes arrive, in the unit
 // of [text.CountValues], without those of its result. mcp-go decodes a message as a whole,
 // but for the result, which is counted once it is known what it is for.
@@ -10,9 +12,15 @@ type valueCounter struct {
 	escaped bool
 	key     []byte // the last string of the outermost object, or its beginning
 	result  bool   // we are within the result
+	method  bool   // it has a method, so it is no answer
+	id      bool   // it may have an id
 }
 
-const resultKey = "result"
+const resultKey, methodKey, idKey = "result", "method", "id"
+
+// mayAnswer reports whether mcp-go may take the message so far for an answer, in whatever
+// way its members are written.
+func (v *valueCounter) mayAnswer() bool { return v.id && !v.method }
 
 // take counts the next byte.
 func (v *valueCounter) take(c byte) {
@@ -45,6 +53,8 @@ func (v *valueCounter) take(c byte) {
 	case ':':
 		if v.depth == 1 {
 			v.result = string(v.key) == resultKey
+			v.method = v.method || string(v.key) == methodKey
+			v.id = v.id || bytes.EqualFold(v.key, []byte(idKey)) || bytes.ContainsRune(v.key, '\\')
 		}
 	case '[', '{':
 		v.depth++

@@ -63,3 +63,15 @@ func FuzzValuesBesideTheResult(f *testing.F) {
 		}
 	})
 }
+
+// Of a long key, no more is kept than tells that it is none of ours.
+func TestKeysAreNotKept(t *testing.T) {
+	for key, result := range map[string]bool{"result": true, "resul": false, "results": false, strings.Repeat("result", 1000): false} {
+		var v valueCounter
+		for _, c := range []byte(`{"` + key + `":[`) {
+			v.take(c)
+		}
+		assert.Equal(t, result, v.result, key)
+		assert.LessOrEqual(t, len(v.key), len(resultKey)+1)
+	}
+}

@@ -8,7 +8,7 @@ import (
 
 // watch handles the events of a connection until the connection is over.
 func (s *Server) watch(c *conn) {
-	if c.isModernHTTP() && !c.changes().IsEmpty() || c.ended != nil {
+	if c.ended != nil {
 		ctx, stop := context.WithCancel(s.life)
 		defer stop()
 		s.running.Go(func() { s.listen(ctx, c) })

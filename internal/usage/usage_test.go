@@ -87,11 +87,23 @@ func TestLoadAdds(t *testing.T) {
 		second := New(store, nil, time.Hour, 10_000)
 		second.Note("a", time.Now())
 		require.NoError(t, second.Load())
+		stored := store.Data
+		store.Data = nil
 		require.NoError(t, second.Load(), "once is enough")
+		store.Data = stored
 		assert.Equal(t, 1.0, second.known["a"].Count/2)
 		require.NoError(t, second.Save(time.Now()))
 		assert.InDelta(t, 2, second.after(second.known["a"], time.Now()), 1e-9)
 	})
+}
+
+// What is of a clock that was ahead is corrected in a copy: others may read the uses meanwhile.
+func TestUntilLeavesItsUses(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	uses := map[string]use{"a": {1, now.Add(time.Hour)}, "b": {2, now.Add(-time.Hour)}, "c": {3, now}}
+	assert.Equal(t, map[string]use{"a": {1, now}, "b": {2, now.Add(-time.Hour)}, "c": {3, now}}, until(uses, now))
+	assert.Equal(t, now.Add(time.Hour), uses["a"].At)
 }
 
 // A document of a newer release is not written over, and one invalid use costs only itself.

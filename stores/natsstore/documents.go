@@ -56,6 +56,7 @@ const version = 1
 var (
 	errReplaced = errors.New("another process has replaced the document")
 	errNoPart   = errors.New("a part of the document is missing")
+	errTooLong  = errors.New("it has more bytes than the store keeps")
 	errEnded    = errors.New("the subscription has ended")
 )
 
@@ -162,7 +163,9 @@ func (d *document) read(ctx context.Context, m manifest) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		packed = append(packed, e.Value()...)
+		if packed = append(packed, e.Value()...); len(packed) > d.of.maxPacked {
+			return nil, errTooLong
+		}
 	}
 	data, err := unpack(packed, store.MaxDocument)
 	if data == nil {

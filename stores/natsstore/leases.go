@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 
+	"github.com/mcphybrid/mcphybrid/internal/lease"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,7 +24,10 @@ func (s leases) Lease(ctx context.Context, id string) (context.Context, func(), 
 	}
 	held, release, err := s.of.waiting.Hold(ctx, id, &claim{nc: s.of.nc, kv: s.of.leases, key: key, holder: []byte(rand.Text())}, s.of.opts.LeaseTime)
 	if err != nil {
-		return nil, nil, fmt.Errorf("natsstore: lease %.256q: %w", id, unavailable(err))
+		if !lease.IsHeld(err) {
+			err = unavailable(err)
+		}
+		return nil, nil, fmt.Errorf("natsstore: lease %.256q: %w", id, err)
 	}
 	return held, release, nil
 }
@@ -84,8 +88,11 @@ func (c *claim) ours(ctx context.Context) (revision uint64, err error) {
 }
 
 // Free implements [lease.Claim]. What we put last is there still, as a rule; it is not if an answer was
-// lost.
+// lost. It ends when the connection is closed.
 func (c *claim) Free(ctx context.Context) error {
+	if c.nc.IsClosed() {
+		return nil
+	}
 	if c.revision != 0 {
 		if err := c.kv.Purge(ctx, c.key, jetstream.LastRevision(c.revision)); !isStale(err) {
 			return err

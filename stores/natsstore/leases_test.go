@@ -67,6 +67,41 @@ func TestLeaseEndsWhileNothingIsWritten(t *testing.T) {
 	assert.Less(t, time.Since(began), 5*time.Second)
 }
 
+// An outlived is a claim that tells how often it was to be given back, and that it is over.
+type outlived struct {
+	*claim
+	tried, over chan struct{}
+}
+
+func (o *outlived) Free(ctx context.Context) error {
+	o.tried <- struct{}{}
+	err := o.claim.Free(ctx)
+	if err == nil {
+		close(o.over)
+	}
+	return err
+}
+
+// What can't be given back is tried again in an outage, but not over a connection that was closed.
+func TestClosedGivesNothingBack(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	s := e.open(t, Options{})
+	o := &outlived{&claim{nc: s.nc, kv: s.leases, key: "x", holder: []byte("me")}, make(chan struct{}, 10_000), make(chan struct{})}
+	_, release, err := s.waiting.Hold(t.Context(), "x", o, time.Hour)
+	require.NoError(t, err)
+	e.stop()
+	release()
+	<-o.tried
+	<-o.tried
+	s.nc.Close()
+	select {
+	case <-o.over:
+	case <-time.After(time.Minute):
+		assert.Fail(t, "it goes on for as long as the lease")
+	}
+}
+
 // A process with a shorter LeaseTime does not end the leases of those with a longer one.
 func TestLeaseTimesDiffer(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,9 @@ package natsstore
 import (
 	"cmp"
 	"crypto/rand"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect")) // object stores leave it, in BenchmarkObjectStore
 }
 
 // An engine is a NATS server in this process, on a free port of 127.0.0.1.
@@ -187,4 +189,32 @@ func BenchmarkSessions(b *testing.B) {
 			require.NoError(b, sessions.Delete(b.Context(), way+b.Name(), 0))
 		})
 	}
+}
+
+// Others may have written to the buckets, too: what is too large is not read to its end.
+func TestWhatOthersWrote(t *testing.T) {
+	e := newEngine(t)
+	s := e.open(t, Options{})
+	s.maxPacked = 2 << 20
+	d, part := s.Document("d"), store.KeyOf(nil)
+	key, err := encoded("d")
+	require.NoError(t, err)
+	piece := make([]byte, 900<<10)
+	binary.BigEndian.PutUint16(piece, math.MaxUint16)
+	for i := range s.maxPacked/len(piece) + 1 {
+		_, err := s.documents.Put(t.Context(), fmt.Sprintf("p.%s.0.X.%d", key, i), piece)
+		require.NoError(t, err)
+		_, err = s.states.Put(t.Context(), fmt.Sprintf("s.%s.%d", part, i), piece)
+		require.NoError(t, err)
+	}
+	_, err = s.documents.Put(t.Context(), "d."+key, []byte(`{"version":1,"parts":"0.X","count":1000}`)) // most are missing
+	require.NoError(t, err)
+	_, err = d.Load()
+	require.ErrorIs(t, err, errTooLong)
+	_, err = s.Parts().Get(part)
+	require.ErrorIs(t, err, errTooLong)
+	require.NoError(t, d.Save([]byte("{}")))
+	data, err := d.Load()
+	require.NoError(t, err)
+	assert.Equal(t, "{}", string(data))
 }

@@ -5,13 +5,26 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"sync"
+
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // packAbove is how many bytes are not worth compressing.
 const packAbove = 1 << 10
 
+// maxPacked is how many bytes a packed document, or a part, has at most: compressing may add some.
+const maxPacked = store.MaxDocument + store.MaxDocument/1000
+
 // gzipped begins what gzip writes. No JSON begins so.
 var gzipped = []byte{0x1f, 0x8b}
+
+// writers has what compresses: each has tables of 1.2 MB, which take longer to make than a state
+// takes to compress.
+var writers = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // which is a level that there is
+	return w
+}}
 
 // pack returns data as it is stored: compressed if that helps, or if data could be taken
 // for compressed.
@@ -20,9 +33,11 @@ func pack(data []byte) []byte {
 		return data
 	}
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // which is a level that there is
-	_, _ = w.Write(data)                            // a Buffer takes all
+	w := writers.Get().(*gzip.Writer)
+	w.Reset(&b)
+	_, _ = w.Write(data) // a Buffer takes all
 	_ = w.Close()
+	writers.Put(w)
 	if b.Len() >= len(data) && !bytes.HasPrefix(data, gzipped) {
 		return data
 	}

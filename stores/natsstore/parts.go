@@ -122,7 +122,9 @@ func (p *parts) get(ctx context.Context, key string) ([]byte, error) {
 			}
 			n, value = int(binary.BigEndian.Uint16(value)), value[2:]
 		}
-		packed = append(packed, value...)
+		if packed = append(packed, value...); len(packed) > p.of.maxPacked {
+			return nil, errTooLong
+		}
 	}
 	part, err := unpack(packed, store.MaxDocument)
 	if part == nil && err == nil {

@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -50,11 +51,12 @@ func (d *document) load(ctx context.Context) (data []byte, revision int64, err e
 	if d.err != nil {
 		return nil, 0, d.err
 	}
-	err = d.of.pool.QueryRow(ctx, "SELECT data, revision FROM "+d.of.schema+".shared_documents WHERE name = $1::text", d.of.mode, d.name).Scan(&data, &revision)
+	var n int
+	err = d.of.pool.QueryRow(ctx, "SELECT "+atMost("data", store.MaxDocument)+", revision FROM "+d.of.schema+".shared_documents WHERE name = $1::text", d.of.mode, d.name).Scan(&data, &n, &revision)
 	if isNone(err) {
 		err = nil
 	}
-	return data, revision, err
+	return data, revision, cmp.Or(err, tooLarge(n, store.MaxDocument))
 }
 
 // Save implements [store.Watched].
@@ -85,7 +87,7 @@ func (d *document) Update(ctx context.Context, change func([]byte) ([]byte, erro
 			return nil
 		}
 		unless := "ON CONFLICT (name) DO NOTHING"
-		if revision > 0 {
+		if revision != 0 {
 			unless = fmt.Sprintf("ON CONFLICT (name) DO UPDATE SET revision = excluded.revision, data = excluded.data WHERE d.revision = %d", revision)
 		}
 		if stored, err := d.store(ctx, data, unless); err != nil || stored {

@@ -3,9 +3,12 @@ package pgstore
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 
+	"github.com/jackc/puddle/v2"
+	"github.com/mcphybrid/mcphybrid/internal/lease"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -22,7 +25,10 @@ func (s leases) Lease(ctx context.Context, id string) (context.Context, func(), 
 	}
 	held, release, err := s.waiting.Hold(ctx, id, &claim{s.Shared, id, rand.Text()}, s.opts.LeaseTime)
 	if err != nil {
-		return nil, nil, fmt.Errorf("pgstore: lease %.256q: %w", id, unavailable(err))
+		if !lease.IsHeld(err) {
+			err = unavailable(err)
+		}
+		return nil, nil, fmt.Errorf("pgstore: lease %.256q: %w", id, err)
 	}
 	return held, release, nil
 }
@@ -48,9 +54,12 @@ func (c *claim) Renew(ctx context.Context) (kept bool, err error) {
 	return c.ask(ctx, fmt.Sprintf("UPDATE %s.shared_leases SET until = %s WHERE id = $1::text AND holder = $2::text RETURNING true", c.of.schema, c.until()))
 }
 
-// Free implements [lease.Claim].
+// Free implements [lease.Claim]. It ends when the pool is closed.
 func (c *claim) Free(ctx context.Context) error {
 	_, err := c.ask(ctx, fmt.Sprintf("DELETE FROM %s.shared_leases WHERE id = $1::text AND holder = $2::text RETURNING true", c.of.schema))
+	if errors.Is(err, puddle.ErrClosedPool) {
+		return nil
+	}
 	return err
 }
 

@@ -28,6 +28,21 @@ func TestLeaseOfSilentDatabase(t *testing.T) {
 	})
 }
 
+// What can't be given back is not tried again once the pool is closed.
+func TestClosedGivesNothingBack(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		s := share(t, e.pool(t), SharedOptions{Schema: e.schema(t)})
+		c := &claim{s, "x", "me"}
+		taken, err := c.Take(t.Context())
+		require.NoError(t, err)
+		require.True(t, taken)
+		s.pool.Close()
+		require.NoError(t, c.Free(t.Context()))
+		_, err = c.Take(t.Context())
+		assert.ErrorContains(t, err, "closed pool")
+	})
+}
+
 // A lease can be had where transactions are isolated strictly, and then abort each other.
 func TestLeaseIsolation(t *testing.T) {
 	each(t, func(t *testing.T, e *engine) {

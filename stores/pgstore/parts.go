@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,8 @@ func (p *parts) put(ctx context.Context, key string, part []byte) error {
 		return err
 	}
 	err := retryAborted(ctx, func(ctx context.Context) error {
-		_, err := p.of.pool.Exec(ctx, "INSERT INTO "+table+" (owner, key, put, data) VALUES ($1::text, $2::text, now(), $3::bytea) ON CONFLICT (owner, key) DO UPDATE SET put = now()",
+		_, err := p.of.pool.Exec(ctx, "INSERT INTO "+table+" AS p (owner, key, put, data) VALUES ($1::text, $2::text, now(), $3::bytea) ON CONFLICT (owner, key) DO UPDATE SET put = now(), "+
+			"data = CASE WHEN p.data = excluded.data THEN p.data ELSE excluded.data END", // what is right is not written again
 			p.of.mode, p.owner, key, part)
 		return err
 	})
@@ -87,7 +89,9 @@ func (p *parts) Get(key string) ([]byte, error) {
 
 func (p *parts) get(ctx context.Context, key string) (part []byte, err error) {
 	if err = p.check(key); err == nil {
-		err = p.of.pool.QueryRow(ctx, "SELECT data FROM "+p.of.schema+".shared_parts WHERE owner = $1::text AND key = $2::text", p.of.mode, p.owner, key).Scan(&part)
+		var n int
+		err = p.of.pool.QueryRow(ctx, "SELECT "+atMost("data", store.MaxDocument)+" FROM "+p.of.schema+".shared_parts WHERE owner = $1::text AND key = $2::text", p.of.mode, p.owner, key).Scan(&part, &n)
+		err = cmp.Or(err, tooLarge(n, store.MaxDocument))
 	}
 	if isNone(err) {
 		return nil, nil

@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -30,15 +31,19 @@ func (s sessions) Get(ctx context.Context, id string) ([]byte, uint64, error) {
 	return state, revision, named(id, err)
 }
 
+// maxStored is how many bytes may stand in the place of a state: see package openings.
+const maxStored = store.MaxState + 64
+
 func (s sessions) get(ctx context.Context, id string) (state []byte, revision uint64, err error) {
 	if err := store.CheckID(id); err != nil {
 		return nil, 0, err
 	}
-	err = s.pool.QueryRow(ctx, "SELECT state, revision FROM "+s.schema+".shared_sessions WHERE id = $1::text AND "+s.fresh(), s.mode, id).Scan(&state, &revision)
+	var n int
+	err = s.pool.QueryRow(ctx, "SELECT "+atMost("state", maxStored)+", revision FROM "+s.schema+".shared_sessions WHERE id = $1::text AND "+s.fresh(), s.mode, id).Scan(&state, &n, &revision)
 	if isNone(err) {
 		return nil, 0, store.ErrNotFound
 	}
-	if err == nil {
+	if err = cmp.Or(err, tooLarge(n, maxStored)); err == nil {
 		state, err = s.openings.Lengthen(ctx, state)
 	}
 	if err != nil {

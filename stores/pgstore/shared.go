@@ -179,5 +179,19 @@ func (s *Shared) fresh() string {
 	return fmt.Sprintf("shared_sessions.put > now() - interval '%d milliseconds'", s.opts.Expiry.Milliseconds())
 }
 
+// atMost is the SQL of a column, or NULL if it has more than most bytes, and of how many it has. Others may have
+// written it.
+func atMost(column string, most int) string {
+	return fmt.Sprintf("CASE WHEN octet_length(%[1]s) <= %d THEN %[1]s END, coalesce(octet_length(%[1]s), 0)", column, most)
+}
+
+// tooLarge returns an error if a column has more than most bytes.
+func tooLarge(n, most int) error {
+	if n <= most {
+		return nil
+	}
+	return fmt.Errorf("it has %d bytes, more than %d", n, most)
+}
+
 // isNone reports whether err says that a statement has returned no row.
 func isNone(err error) bool { return errors.Is(err, pgx.ErrNoRows) }

@@ -291,3 +291,52 @@ func TestSharedOptions(t *testing.T) {
 	_, err = Share(t.Context(), pool, nil)
 	assert.ErrorContains(t, err, `pgstore: schema "mcphybrid": `)
 }
+
+// Others may have written to the tables, too.
+func TestWhatOthersWrote(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		schema, pool := e.schema(t), e.many(t)
+		s := share(t, pool, SharedOptions{Schema: schema})
+		_, err := pool.Exec(t.Context(), "INSERT INTO "+s.schema+".shared_documents VALUES ('below 0', -1, 'x')")
+		require.NoError(t, err)
+		d := s.Document("below 0")
+		require.NoError(t, d.Update(t.Context(), func(old []byte) ([]byte, error) { return append(old, 'y'), nil }))
+		data, err := d.Load()
+		require.NoError(t, err)
+		assert.Equal(t, "xy", string(data))
+
+		// An opening that was damaged is whole again when a state that has it is put.
+		state := []byte(`{"version":5,"opening":"x","began":{"a":"` + strings.Repeat("b", 2000) + `"}}`)
+		_, err = s.Sessions().Put(t.Context(), "a", state, 0)
+		require.NoError(t, err)
+		_, err = pool.Exec(t.Context(), "UPDATE "+s.schema+".shared_parts SET data = 'damaged'")
+		require.NoError(t, err)
+		other := func() store.Sessions { return share(t, pool, SharedOptions{Schema: schema}).Sessions() }
+		_, _, err = other().Get(t.Context(), "a")
+		require.ErrorContains(t, err, "it is not what was stored")
+		_, err = other().Put(t.Context(), "b", state, 0)
+		require.NoError(t, err)
+		for _, id := range []string{"a", "b"} {
+			got, _, err := other().Get(t.Context(), id)
+			require.NoError(t, err)
+			assert.Equal(t, state, got)
+		}
+	})
+}
+
+// What is too large is not read.
+func TestColumnsAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, e *engine) {
+		for value, want := range map[string]any{"'abc'": []byte("abc"), "'abcd'": nil, "NULL": nil} {
+			var data []byte
+			var n int
+			require.NoError(t, e.many(t).QueryRow(t.Context(), "SELECT "+atMost("v", 3)+" FROM (VALUES ("+value+"::bytea)) AS t (v)").Scan(&data, &n))
+			if want == nil {
+				assert.Nil(t, data)
+			} else {
+				assert.Equal(t, want, data)
+			}
+			assert.Equal(t, value == "'abcd'", tooLarge(n, 3) != nil, value)
+		}
+	})
+}

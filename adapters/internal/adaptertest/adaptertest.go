@@ -1,5 +1,5 @@
 // Package adaptertest tests an adapter over the real model client of its runtime. A
-// scripted model on loopback answers a conversation of 22 requests and compares the bytes
+// scripted model on loopback answers a conversation of 24 requests and compares the bytes
 // of each with those before.
 package adaptertest
 
@@ -78,6 +78,7 @@ func (d *desk) manager(t *testing.T) *mcphybrid.Manager {
 		Servers:    []mcphybrid.ServerConfig{{Name: "notes", InProcess: d.notes}, {Name: "desk", InProcess: d.things}},
 	})
 	t.Cleanup(func() { mgr.Close() })
+	require.NoError(t, mgr.AddTools("code", convertAll))
 	require.NoError(t, mgr.Start(t.Context()))
 	late.manager = mgr
 	return mgr

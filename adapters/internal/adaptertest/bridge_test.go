@@ -54,6 +54,6 @@ func TestMistakesByBridge(t *testing.T) {
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	for _, r := range []Runtime{{}, {Forgets: true}, {Disclosure: mcphybrid.ByBridge}} {
-		assert.Len(t, steps(r), 22)
+		assert.Len(t, steps(r), 24)
 	}
 }

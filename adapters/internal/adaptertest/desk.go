@@ -10,12 +10,14 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid"
 )
 
 // A desk has two MCP servers with the tools of the script.
@@ -110,6 +112,26 @@ func dayOfWeek(_ context.Context, req mcp.CallToolRequest) *mcp.CallToolResult {
 		return mcp.NewToolResultError(err.Error())
 	}
 	return mcp.NewToolResultText(date.Weekday().String())
+}
+
+// convertAll is a Go tool that calls one of the desk for each value, in the session that calls it.
+var convertAll = server.ServerTool{
+	Tool: mcp.NewTool("convert_all", mcp.WithDescription("Converts many temperatures."), mcp.WithArray("values", mcp.Required(), mcp.WithNumberItems())),
+	Handler: func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		session := mcphybrid.SessionFrom(ctx)
+		if session == nil {
+			return mcp.NewToolResultError("the call has no session"), nil
+		}
+		var said []string
+		for _, value := range req.GetFloatSlice("values", nil) {
+			result, err := session.CallFromCode(ctx, "mcp_desk__celsius_to_fahrenheit", map[string]any{"value": value})
+			if err != nil {
+				return result, nil
+			}
+			said = append(said, mcp.GetTextFromContent(result.Content[0]))
+		}
+		return mcp.NewToolResultText(strings.Join(said, " ")), nil
+	},
 }
 
 // findOrder says the number as the call has it.

@@ -53,6 +53,10 @@ func steps(r Runtime) []modeltest.Step {
 		{User: "Where is order 9007199254740993?", Calls: []modeltest.Call{{Name: "mcp_desk__find_order", Arguments: `{"number":9007199254740993}`}}},
 		{Results: []string{"Order 9007199254740993 is here."}, Tools: []string{"mcp_desk__find_order"}, Say: "Here."},
 
+		// A Go tool that calls others for the model, as that of the module codemode does.
+		{User: "How warm are 3 and 20 °C in Fahrenheit?", Calls: []modeltest.Call{{Name: "mcp_code__convert_all", Arguments: `{"values":[3,20]}`}}},
+		{Results: []string{"37.4 68.0"}, Tools: []string{"mcp_code__convert_all"}, Say: "37.4 and 68 °F."},
+
 		{User: wait, Broken: true, Calls: []modeltest.Call{{Name: "mcp_desk__wait", Arguments: `{}`}}},
 		{User: goOn, Back: true, Tools: []string{"mcp_desk__wait"}, Say: "I am."},
 

@@ -71,6 +71,7 @@ type checkup struct {
 	problems []error
 	notes    []string
 	servers  []mcphybrid.ServerConfig // without those that are a problem
+	unset    []string                 // servers that were not tried, since variables are not set
 	late     float64                  // the share of its time after which a start is slow
 
 	statuses []mcphybrid.ServerStatus
@@ -131,7 +132,13 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		return nil, err
 	}
 	problems := servers.Problems(cfg, err)
-	cfg.Servers = slices.DeleteFunc(cfg.Servers, func(s mcphybrid.ServerConfig) bool { return s.Unset != nil }) // it is one of these
+	var unset []string
+	cfg.Servers = slices.DeleteFunc(cfg.Servers, func(s mcphybrid.ServerConfig) bool { // it is one of these
+		if s.Unset != nil && !s.Disabled {
+			unset = append(unset, s.Name)
+		}
+		return s.Unset != nil
+	})
 	text, readErr := os.ReadFile(path)
 	info, statErr := os.Stat(path)
 	if err := errors.Join(readErr, statErr); err != nil {
@@ -139,7 +146,7 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 	}
 	c := &checkup{
 		path: path, text: string(text), exposed: runtime.GOOS != "windows" && info.Mode().Perm()&0o044 != 0,
-		notes: cfg.Notes, servers: cfg.Servers, late: 0.5,
+		notes: cfg.Notes, servers: cfg.Servers, unset: unset, late: 0.5,
 	}
 	c.problems = problems
 	mgr := mcphybrid.NewManager(s.file.Options(cfg))
@@ -198,13 +205,16 @@ func (c *checkup) diagnose() *diagnosis {
 		}
 		d.Servers = append(d.Servers, row)
 	}
+	for _, name := range c.unset {
+		d.Servers = append(d.Servers, serverState{Name: name, State: mcphybrid.StateConfigured})
+	}
 	return d
 }
 
 // print writes the diagnosis: the findings, a line each, then the servers and the
 // policy. With several files, each line of a finding begins with its file.
 func (d *diagnosis) print(s *terminal.Sheet, several bool) {
-	for _, f := range d.Findings {
+	for _, f := range grouped(d.Findings) {
 		where := ""
 		if several {
 			where = d.File + ": "
@@ -237,6 +247,24 @@ func (d *diagnosis) print(s *terminal.Sheet, several bool) {
 	s.Text(fmt.Sprintf("about %d tokens in the first request, and %d if all tools were inline", d.Tokens.Sent, d.Tokens.All))
 }
 
+// grouped returns findings with those as one that differ in the server alone. Its Server has all
+// their names.
+func grouped(all []finding) (list []finding) {
+	place := make(map[finding]int) // by the finding without its server
+	for _, f := range all {
+		alike := f
+		alike.Server = ""
+		i, ok := place[alike]
+		if !ok || f.Server == "" {
+			place[alike] = len(list)
+			list = append(list, f)
+			continue
+		}
+		list[i].Server += ", " + f.Server
+	}
+	return list
+}
+
 // names returns the servers' names.
 func (d *diagnosis) names() (list []string) {
 	for _, v := range d.Servers {
@@ -248,7 +276,7 @@ func (d *diagnosis) names() (list []string) {
 // summary counts the findings by level.
 func (d *diagnosis) summary() string {
 	count := make(map[level]int)
-	for _, f := range d.Findings {
+	for _, f := range grouped(d.Findings) {
 		count[f.Level]++
 	}
 	var parts []string

@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -40,6 +44,7 @@ func TestFindings(t *testing.T) {
 	few := commandtest.Raw(t, stir, "")
 	authority := mcptest.NewAuthority(t, server.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes"))))
 	open := mcptest.ServeHTTP(t, server.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes"))), "127.0.0.1:0")
+	refuses := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }), "127.0.0.1:0")
 	closed := mcptest.ServeHTTP(t, http.NotFoundHandler(), "127.0.0.1:0")
 	saying := func(instructions string) string {
 		s := server.NewMCPServer("web", "1", server.WithInstructions(instructions))
@@ -72,10 +77,13 @@ func TestFindings(t *testing.T) {
 			{"command-line", `"x": {"command": "sh -c true"}`, `"x": ` + few, `write "command": "sh", "args": ["-c", "true"]`, "split it"},
 			{"login", fmt.Sprintf(`"x": {"url": %q}`, authority.Server), fmt.Sprintf(`"x": {"url": %q}`, open), "has to log in", "mcp.json x, or"},
 			{"token", fmt.Sprintf(`"x": {"url": %q, "headers": {"Authorization": "Bearer ${DOCTOR_SECRET}"}}`, authority.Server), fmt.Sprintf(`"x": {"url": %q}`, authority.Server), "the token in its header was refused by server", `"headers": {"Authorization": "Bearer ${TOKEN}"}`},
+			{"token", fmt.Sprintf(`"x": {"url": %q}`, refuses), fmt.Sprintf(`"x": {"url": %q}`, open), "wants a token in its headers, and names no place to log in", "put a valid token"},
 			{"timeout", `"x": ` + commandtest.Child(t, "silent", "", `, "timeout": "50ms"`), `"x": ` + few, "no answer within 50ms", `raise "timeout"`},
+			{"output", `"x": {"command": "echo", "args": ["hello"]}`, `"x": ` + few, `no MCP message: "hello" (the process ended)`, "such as --stdio"},
 			{"unreachable", fmt.Sprintf(`"x": {"url": %q}`, closed), fmt.Sprintf(`"x": {"url": %q}`, open), "its address answers with status 404, so the path", `whether "url" is right`},
 			{"down", `"x": ` + commandtest.Child(t, "dead"), `"x": ` + few, "cannot find module", "run its command by hand"},
 			{"package", `"x": ` + says(`npm error code E404\nnpm error 404 The requested resource \047no-such@*\047 could not be found`), `"x": ` + few, "npm: package not found (404): no-such (exit status 1; its last words: ", "correct the name"},
+			{"half-installed", `"x": ` + says(`Error [ERR_MODULE_NOT_FOUND]: Cannot find package \047zod\047 imported from /home/ann/.npm/_npx/3dfbf5a9eea4a1b3/node_modules/x/y.js`), `"x": ` + few, "remove the folder /home/ann/.npm/_npx/3dfbf5a9eea4a1b3 ", "that folder"},
 			{"registry", `"x": ` + says(`npm error code ENOTFOUND\nnpm error network request failed`), `"x": ` + few, "npm: ", "reaches the registry"},
 			{"no-description", `"x": ` + commandtest.Raw(t, stir+`, {"name": "mute"}`, ""), `"x": ` + few, "1 of 2 tools have no description, such as mute", "inspect -config"},
 			{"alike", `"x": ` + commandtest.Raw(t, tool("stir")+","+tool("shake"), ""), `"x": ` + few, `such as stir and shake: a search for "Stirs" finds shake at place 2`, "what each does"},
@@ -87,7 +95,7 @@ func TestFindings(t *testing.T) {
 			{"definition", `"x": ` + commandtest.Raw(t, stir+`, {"description": "no name"}`, ""), `"x": ` + few, "tool 1", "left out"},
 			{"needs", `"x": ` + commandtest.Raw(t, stir, `, "needs": {"stir": ["taste"]}`), `"x": ` + commandtest.Raw(t, stir+","+tool("taste"), `, "needs": {"stir": ["taste"]}`), "taste", `"needs"`},
 			{"prefix", `"x-y": ` + few + `, "x_y": ` + few, `"x-y": ` + few + `, "x_z": ` + few, "like those of server x-y", `"prefix"`},
-			{"long-name", `"` + strings.Repeat("x", 60) + `": ` + few, `"` + strings.Repeat("x", 49) + `": ` + few, "end in a hash: 1 of 1, such as mcp_xxx", "at most 49 characters"},
+			{"long-name", `"` + strings.Repeat("x", 60) + `": ` + few, `"` + strings.Repeat("x", 49) + `": ` + few, "end in a hash: 1 of 1, such as mcp_xxx", "at most 49 letters, digits, _ or -"},
 			{"no-tools", `"x": ` + commandtest.Raw(t, stir, `, "tools": {"deny": ["stir"]}`), `"x": ` + few, "has no tool", `"tools"`},
 			{"key", `"x": ` + commandtest.Raw(t, stir, `, "colour": "red"`), `"x": ` + commandtest.Raw(t, stir, `, "alwaysAllow": ["stir"]`), `"colour" is not known here`, "spelling"},
 			{"no-servers", `"x": {"command": "x", "disabled": true}`, `"x": ` + few, "no server that is switched on", "switch one on"},
@@ -171,6 +179,37 @@ func TestServersAtWorkAreWaitedFor(t *testing.T) {
 	assert.Equal(t, "timeout", c.ailment(mcphybrid.ServerStatus{Name: "x", State: mcphybrid.StateConnecting}), "its command needs no look")
 }
 
+// A program that is there and may not be run is no unknown command.
+func TestAilmentsOfCommands(t *testing.T) {
+	t.Parallel()
+	c := checkup{servers: []mcphybrid.ServerConfig{{Name: "x", Command: "x"}}}
+	for want, errs := range map[string][]error{
+		"command": {&exec.Error{Name: "x", Err: exec.ErrNotFound}, &fs.PathError{Op: "fork/exec", Path: "x", Err: syscall.ENOENT}},
+		"down":    {&fs.PathError{Op: "fork/exec", Path: "x", Err: syscall.EACCES}, &fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, errors.New("it ended")},
+	} {
+		for _, err := range errs {
+			assert.Equal(t, want, c.ailment(mcphybrid.ServerStatus{Name: "x", Err: fmt.Errorf("starting: %w", err)}), err)
+		}
+	}
+}
+
+// Findings that differ in the server alone are one line, with all the names.
+func TestGrouped(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []finding{{Server: "a, c", Kind: "slow"}, {Server: "b", Kind: "down"}, {Kind: "no-servers"}},
+		grouped([]finding{{Server: "a", Kind: "slow"}, {Server: "b", Kind: "down"}, {Server: "c", Kind: "slow"}, {Kind: "no-servers"}}))
+}
+
+// A server whose variable is not set is a row of the table, though it is not tried.
+func TestUnsetServersAreInTheTable(t *testing.T) {
+	t.Parallel()
+	stdout, _, err := doctor.Run(t, "-json", "-tokens", t.TempDir(), commandtest.Config(t, `"x": {"command": "y", "env": {"TOKEN": "${DOCTOR_NEVER_SET}"}}`))
+	require.ErrorIs(t, err, exit.ErrFound)
+	var list []diagnosis
+	require.NoError(t, json.Unmarshal([]byte(stdout), &list))
+	assert.Equal(t, []serverState{{Name: "x", State: mcphybrid.StateConfigured}}, list[0].Servers)
+}
+
 // A start is slow that takes more than half of its time.
 func TestSlowStart(t *testing.T) {
 	t.Parallel()
@@ -184,6 +223,22 @@ func TestSlowStart(t *testing.T) {
 	assert.False(t, slow())
 	c.late = 0
 	assert.True(t, slow())
+}
+
+// A server has something if it has one thing of any kind.
+func TestEmptyServers(t *testing.T) {
+	const ready = mcphybrid.StateReady
+	c := &checkup{statuses: []mcphybrid.ServerStatus{
+		{Name: "none", State: ready}, {Name: "away"},
+		{Name: "tool", State: ready, Tools: 1}, {Name: "resource", State: ready, Resources: 1}, {Name: "template", State: ready, Templates: 1},
+		{Name: "prompt", State: ready, Prompts: 1}, {Name: "skill", State: ready, Skills: 1},
+		{Name: "as many prompts", State: ready, Tools: 1, Prompts: 1},
+		{Name: "as many resources", State: ready, Tools: 1, Resources: 1},
+		{Name: "as many templates", State: ready, Tools: 1, Templates: 1}, {Name: "as many skills", State: ready, Tools: 1, Skills: 1},
+	}}
+	var got []string
+	c.empty(func(server, _ string, _ ...any) { got = append(got, server) })
+	assert.Equal(t, []string{"none"}, got)
 }
 
 // A secret is found wherever a server can have one, unless a reference stands there, and
@@ -348,9 +403,31 @@ func TestDoctorInTheDocuments(t *testing.T) {
 	c.diagnose().print(terminal.Paper(&b, 80), false)
 	document, err := os.ReadFile(filepath.Join(commandtest.Here, "../../../../docs/troubleshooting.md"))
 	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(document), " doctor mcp.json\n\n```text\n")
+	_, rest, found := strings.Cut(string(document), "\n\n```text\nerror: ")
 	require.True(t, found)
-	output, _, found := strings.Cut(rest, "```\n")
+	output, _, found := strings.Cut("error: "+rest, "```\n")
 	require.True(t, found)
 	assert.Equal(t, commandtest.Timeless(b.String()), commandtest.Timeless(output))
+}
+
+// A name that is too long can be whole behind a shorter prefix, if that has a character at least.
+func TestRoomForPrefixes(t *testing.T) {
+	t.Parallel()
+	tools := func(lengths ...int) string {
+		var list []string
+		for i, n := range lengths {
+			list = append(list, fmt.Sprintf(`{"name": %q, "description": "Stirs"}`, strings.Repeat(string(rune('a'+i)), n)))
+		}
+		return commandtest.Raw(t, strings.Join(list, ", "), "")
+	}
+	got := make(map[string]string)
+	for _, f := range findingsOf(t, `"fits": `+tools(54)+`, "some": `+tools(55, 9, 57)+`, "none": `+tools(58)) {
+		if f.Kind == "long-name" || f.Kind == "shortened" {
+			got[f.Server] = f.What + "; " + f.Advice
+		}
+	}
+	const what = "names that are too long, or have characters that providers refuse, end in a hash: "
+	require.Len(t, got, 2)
+	assert.Regexp(t, "^"+what+`2 of 3, such as mcp_some__a{45}_[0-9a-f]{8}; give the server a "prefix" of at most 1 letters, digits, _ or -`, got["some"])
+	assert.Regexp(t, "^"+what+`1 of 1, such as mcp_none__a{45}_[0-9a-f]{8}; nothing: `, got["none"])
 }

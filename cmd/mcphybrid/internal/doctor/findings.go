@@ -58,8 +58,10 @@ var kinds = []kind{
 	{"login", bad, `run mcphybrid login -config %s %s, or put a token into its headers: "headers": {"Authorization": "Bearer ${TOKEN}"}`, notReady("login")},
 	{"token", bad, `put a valid token into its headers: "headers": {"Authorization": "Bearer ${TOKEN}"}`, notReady("token")},
 	{"package", bad, `correct the name or version of the package in "args"`, notReady("package")},
+	{"half-installed", bad, `remove that folder, and nothing else: npx installs it anew at the next start`, notReady("half-installed")},
 	{"registry", bad, `see whether this machine reaches the registry of the launcher, and whether a proxy is set`, notReady("registry")},
-	{"timeout", bad, `try again, since npx and uvx download at the first start; if it is always slow, raise "timeout"`, notReady("timeout")},
+	{"output", bad, `see whether "command" and "args" start an MCP server that speaks over standard input and output: some want an argument for that, such as --stdio; its logs belong on standard error`, notReady("output")},
+	{"timeout", bad, `run its command by hand to see what it waits for; if it is only slow, raise "timeout"`, notReady("timeout")},
 	{"unreachable", bad, `see whether it runs and whether "url" is right`, notReady("unreachable")},
 	{"down", bad, `run its command by hand; it gets only PATH, HOME and the like, so name other variables in "env"`, notReady("down")},
 	{"secret", warning, `write a reference such as "${%s}" in its place, and set that variable`, (*checkup).plainSecrets},
@@ -69,14 +71,14 @@ var kinds = []kind{
 	{"definition", warning, `tell the server's author, or update the server: the tool is left out`, reported("definition")},
 	{"needs", warning, `correct "needs" in the file`, reported("needs")},
 	{"prefix", warning, `give one of them a "prefix" of its own`, (*checkup).collisions},
-	{"long-name", warning, `give the server a "prefix" of at most %d characters`, renamed(true)},
+	{"long-name", warning, `give the server a "prefix" of at most %d letters, digits, _ or -`, renamed(true)},
 	{"no-tools", warning, `see whether "tools" permits any, or remove the server`, (*checkup).empty},
-	{"slow", warning, `install it instead of downloading it at each start, raise "timeout", or use Options.Cache`, (*checkup).slow},
 	{"key", warning, `correct its spelling or remove it`, keys(true)},
 	{"no-servers", warning, `add a server, or switch one on`, (*checkup).noServers},
 	{"no-description", note, `ask the server's author for descriptions, or use an enricher; see what a search finds: mcphybrid inspect -config %s -query "…"`, smells("no-description")},
 	{"alike", note, `ask the server's author to say what each does, or deny those that you don't need`, smells("alike")},
 	{"verb", note, `ask the server's author for a name and a description that say what it is about`, smells("verb")},
+	{"slow", note, `nothing, if it was downloaded just now or this machine is busy; if it is slow each time, raise "timeout", or use Options.Cache`, (*checkup).slow},
 	{"shortened", note, `nothing: use these names in rules and pins`, renamed(false)},
 	{"no-effect", note, `nothing, unless you rely on it: config/KEYS.md has what each key does`, keys(false)},
 	{"off", note, `nothing: it is off because the file says so`, (*checkup).off},
@@ -194,10 +196,14 @@ func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 		return "command-line"
 	case errors.Is(st.Err, exec.ErrNotFound) || errors.As(st.Err, &noFile) && noFile.Op == "fork/exec" && errors.Is(noFile, fs.ErrNotExist):
 		return "command"
+	case cause.Of(st.Err).Kind == cause.Output:
+		return "output"
 	case errors.Is(st.Err, context.DeadlineExceeded) || st.State == mcphybrid.StateConnecting: // still at work
 		return "timeout"
 	case cause.Of(st.Err).Kind == cause.Package:
 		return "package"
+	case cause.Of(st.Err).Kind == cause.Broken:
+		return "half-installed"
 	case cause.Of(st.Err).Kind == cause.Registry:
 		return "registry"
 	case c.config(st.Name).URL != "":
@@ -324,7 +330,7 @@ func (c *checkup) slow(tell teller) {
 	for _, st := range c.statuses {
 		limit := cmp.Or(c.config(st.Name).StartTimeout, mcphybrid.DefaultStartTimeout)
 		if st.State == mcphybrid.StateReady && st.Took.Seconds() >= c.late*limit.Seconds() {
-			tell(st.Name, fmt.Sprintf("its start took %.2fs of the %v that it has", st.Took.Seconds(), limit))
+			tell(st.Name, fmt.Sprintf("its start took more than half of the %v after which one that does nothing is given up", limit))
 		}
 	}
 }

@@ -65,6 +65,30 @@ func TestCompare(t *testing.T) {
 	assert.Equal(t, table, again.String())
 }
 
+// Runs are compared that have the same corpora, by name and number.
+func TestCompareRefusesOtherCorpora(t *testing.T) {
+	one := []float64{1}
+	base := saved(t, "base", map[string][]float64{"a_one": one, "a_two": one, "b": one, "c": one})
+	for name, change := range map[string]func([]corpusRun) []corpusRun{
+		"fewer": func(c []corpusRun) []corpusRun { return c[:3] },
+		"more":  func(c []corpusRun) []corpusRun { return append(c, c[3]) },
+		"other": func(c []corpusRun) []corpusRun { c[3].Name = "d"; return c },
+	} {
+		var r savedRun
+		data, err := os.ReadFile(base)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, &r))
+		r.Corpora = change(r.Corpora)
+		data, err = json.Marshal(r)
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), name+".json")
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		for _, files := range [][]string{{base, path}, {path, base}} {
+			assert.ErrorContains(t, run(append([]string{"-compare"}, files...), io.Discard, io.Discard, io.Discard), "has other queries than in "+files[0], name)
+		}
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	base := saved(t, "base", map[string][]float64{"a_one": {1}, "a_two": {1}, "b": {1}, "c": {1}})
 	other := saved(t, "other", map[string][]float64{"a_one": {1}, "a_two": {1}, "b": {1, 0}, "c": {1}})
@@ -137,4 +161,14 @@ func TestToolsFolder(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.json"), []byte(`{"server": "paint", "tools": [{"name": "red"}]}`), 0o600))
 	assert.ErrorContains(t, run([]string{"-tools", dir, "-queries", queries}, io.Discard, io.Discard, io.Discard), `b.json: tool 1: server "paint" has the tool "red"`)
 	assert.ErrorContains(t, run([]string{"-tools", t.TempDir(), "-queries", queries}, io.Discard, io.Discard, io.Discard), "no tools in it")
+	for name, want := range map[string]string{"not JSON": "c.json: unexpected end of JSON input", "a folder": "c.json: is a directory"} {
+		dir := t.TempDir()
+		if name == "a folder" {
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "c.json"), 0o700))
+		} else {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "c.json"), []byte("{"), 0o600))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "d.json"), []byte(`{"server": "paint", "tools": [{"name": "red"}]}`), 0o600))
+		assert.ErrorContains(t, run([]string{"-tools", dir, "-queries", queries}, io.Discard, io.Discard, io.Discard), want, name)
+	}
 }

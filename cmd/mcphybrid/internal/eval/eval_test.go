@@ -160,6 +160,27 @@ u: green
 	_, table = eval(t, append(args, "-misses", "1")...)
 	assert.Contains(t, table, "r: sky")
 	assert.NotContains(t, table, "u: green")
+	_, table = eval(t, append(args, "-misses", "9", "-context", "1")...)
+	assert.Contains(t, table, inContext("green", 1), "what was asked is shown")
+}
+
+// Each figure has a line of its own.
+func TestTableOfFigures(t *testing.T) {
+	f := figures{Ranker: "classic", Tools: 3, Queries: 5, Unanswerable: 1, Hit1: 0.01, Hit5: 0.02, Recall1: 0.03, Recall5: 0.04, Recall10: 0.05, MRR10: 0.06, NDCG10: 0.07, Complete5: 1, Rejected: 0.09, BuildMS: 10, QueryUSP50: 11, QueryUSP99: 12}
+	assert.Equal(t, `classic: 3 tools, 5 queries
+
+recall@1      3.0 %
+recall@5      4.0 %
+recall@10     5.0 %
+mrr@10        6.0 %
+ndcg@10       7.0 %
+complete@5  100.0 %
+hit@1         1.0 %
+hit@5         2.0 %
+rejected      9.0 % of 1 that no tool answers
+
+build 10.0 ms, search 11.0 µs (p50), 12.0 µs (p99)
+`, f.table())
 }
 
 // A tool without a server is found only by its own words. Long lines are read.

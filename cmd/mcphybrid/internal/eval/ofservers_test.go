@@ -221,6 +221,37 @@ func TestServersStatus(t *testing.T) {
 	}
 }
 
+// A file may be as large as the limit.
+func TestReadBounded(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]string{0: "", maxFile: "", maxFile + 1: "it has more than 16777216 bytes, the limit"} {
+		data, err := readBounded(commandtest.WriteFile(t, "q.jsonl", strings.Repeat(" ", size)))
+		if want != "" {
+			assert.ErrorContains(t, err, want)
+		} else if assert.NoError(t, err, size) {
+			assert.Len(t, data, size)
+		}
+	}
+	_, err := readBounded(t.TempDir())
+	assert.ErrorContains(t, err, "is a directory")
+}
+
+// A suggestion has at most 12 words, each once, of at most 32 bytes. Those that the tool lacks
+// come first.
+func TestSuggestion(t *testing.T) {
+	t.Parallel()
+	long, longer := strings.Repeat("x", maxWord), strings.Repeat("x", maxWord+1)
+	why := findability.Why{Lacks: []string{"stir", "", longer, long, "stir"}, Words: []findability.Word{{Word: "stir"}, {Word: "fry"}}}
+	assert.Equal(t, []string{"stir", long, "fry"}, suggestion(why))
+	assert.Equal(t, "For: stir, "+long+", fry", hint(suggestion(why)))
+	for i := range maxWords {
+		why.Lacks = append(why.Lacks, fmt.Sprint("more", i))
+	}
+	words := suggestion(why)
+	assert.Len(t, words, maxWords)
+	assert.Equal(t, "more9", words[maxWords-1])
+}
+
 func TestServersInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

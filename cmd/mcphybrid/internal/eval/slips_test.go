@@ -39,3 +39,18 @@ func TestInContext(t *testing.T) {
 	assert.True(t, strings.HasPrefix(three, one))
 	assert.True(t, strings.HasSuffix(inContext("buy milk", 3), ".\n\nbuy milk"))
 }
+
+func TestAlter(t *testing.T) {
+	const text = "translate these sentences"
+	for _, s := range []settings{{}, {slips: true}, {context: 1}, {slips: true, context: 2}} {
+		queries := []query{{Query: text}, {Query: text}}
+		s.alter(queries)
+		for i, q := range queries {
+			want := text
+			if s.slips {
+				want = misspelled(text, uint64(i))
+			}
+			assert.Equal(t, inContext(want, s.context), q.Query)
+		}
+	}
+}

@@ -25,7 +25,7 @@ func readBounded(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
+	if len(data) > maxFile {
 		err = fmt.Errorf("%s: it has more than %d bytes, the limit", path, maxFile)
 	}
 	return data, err

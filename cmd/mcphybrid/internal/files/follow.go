@@ -20,12 +20,14 @@ const followEvery = time.Second
 // that succeeds.
 type Followed struct {
 	paths []string
-	Quiet bool         // not worth a line in the log when it changes
+	Quiet bool         // not worth a line in the log when it changes, unless it was wrong before
 	Slow  bool         // people write it: a change counts when the next look sees no other
 	Read  func() error // if it fails, what was read before stays in use
 	Then  func()       // if not nil, called after it
 	seen  []fs.FileInfo
-	moved bool   // it has changed, and is looked at once more
+	moved bool // it has changed, and is looked at once more
+
+	mu    sync.Mutex
 	wrong string // why it could not be read, or ""
 }
 
@@ -54,6 +56,22 @@ func sameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
 }
 
+// Unread returns why what the files have now is not in use, or "". Several goroutines may call it.
+func (f *Followed) Unread() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.wrong
+}
+
+// setUnread notes why the files could not be read, or "", and reports whether that is new.
+func (f *Followed) setUnread(wrong string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	isNew := f.wrong != wrong
+	f.wrong = wrong
+	return isNew
+}
+
 // Check reads the files again if they have changed, or could not be read: what was wrong may
 // be over without a change, and until then who had lost a token would keep it.
 func (f *Followed) Check(log *slog.Logger) {
@@ -62,23 +80,25 @@ func (f *Followed) Check(log *slog.Logger) {
 		f.moved = true
 		return
 	}
-	if !changed && !f.moved && f.wrong == "" {
+	if !changed && !f.moved && f.Unread() == "" {
 		return
 	}
 	f.moved = false
 	if err := f.Read(); err != nil {
-		if text := err.Error(); text != f.wrong {
-			f.wrong = text
+		if text := err.Error(); f.setUnread(text) {
 			log.Warn("a changed file is not used: " + text)
 		}
 		return
 	}
-	f.wrong = ""
+	mended := f.setUnread("")
 	if f.Then != nil {
 		f.Then()
 	}
-	if !f.Quiet {
+	switch {
+	case !f.Quiet:
 		log.Info("a changed file is used", "file", f.paths[0])
+	case mended:
+		log.Info("what was wrong with the file is mended", "file", f.paths[0])
 	}
 }
 

@@ -56,6 +56,54 @@ func TestFilesAreReadUntilTheyCanBe(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(book.String(), "a stale handle"), "it worked in between")
 }
 
+// Whatever differs of a file, it has changed: its bytes, its time, its mode, or which file it is.
+func TestWhatChangesAFile(t *testing.T) {
+	mcptest.SkipUnlessUnix(t)
+	t.Parallel()
+	file := commandtest.WriteFile(t, "secret", "one")
+	at := time.Unix(1_700_000_000, 0)
+	write := func(path, text string) {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.Chtimes(path, at, at))
+	}
+	write(file, "one")
+	f := Follow(nil, file)
+	assert.False(t, f.hasChanged())
+	for name, change := range map[string]func(){
+		"its length": func() { write(file, "three") },
+		"its time":   func() { require.NoError(t, os.Chtimes(file, at, at.Add(time.Second))) },
+		"its mode":   func() { require.NoError(t, os.Chmod(file, 0o640)) },
+		"another file": func() {
+			write(file+".new", "one")
+			require.NoError(t, os.Rename(file+".new", file))
+		},
+	} {
+		require.NoError(t, os.Chmod(file, 0o600))
+		write(file, "one")
+		f.hasChanged()
+		change()
+		assert.True(t, f.hasChanged(), name)
+		assert.False(t, f.hasChanged(), name)
+	}
+}
+
+// A file that people write counts when it has stayed the same for a look.
+func TestSlowFilesAreReadWhenTheyAreDone(t *testing.T) {
+	t.Parallel()
+	file := commandtest.WriteFile(t, "rules", "one")
+	reads := 0
+	f := Follow(func() error { reads++; return nil }, file)
+	f.Slow = true
+	log := slog.New(slog.DiscardHandler)
+	for i, want := range []int{0, 0, 0, 1, 1} {
+		if i == 1 || i == 2 {
+			commandtest.ReplaceFile(t, file, strings.Repeat("x", i))
+		}
+		f.Check(log)
+		assert.Equal(t, want, reads, i)
+	}
+}
+
 // Files with secrets are refused if others may read them.
 func TestModesOfSecrets(t *testing.T) {
 	mcptest.SkipUnlessUnix(t)

@@ -36,6 +36,10 @@ func serveChild() {
 		_ = server.ServeStdio(childServer(wire.NewLineWriter(os.Stdout, nil)))
 		select {}
 	}
+	if os.Getenv("TEST_SERVER") == "large" {
+		serveLarge()
+		return
+	}
 	if os.Getenv("TEST_SERVER") == "curious" {
 		_ = server.ServeStdio(mcptest.Curious("curious"))
 		return

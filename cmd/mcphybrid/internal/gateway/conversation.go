@@ -90,6 +90,7 @@ func (g *gateway) gone(id string) {
 	if c != nil && c.session != nil {
 		g.book.gone(c)
 		c.session.Close()
+		g.updates.gone(c)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -147,7 +148,68 @@ func TestLastLists(t *testing.T) {
 	defer func() { close(silent); <-ended }()
 	require.NoError(t, <-tools)
 	require.NoError(t, <-prompts)
+	assert.False(t, n.Waits(mcp.MethodNotificationToolsListChanged))
+	assert.False(t, n.Waits(mcp.MethodNotificationPromptsListChanged))
 	assert.True(t, slices.ContainsFunc(list.Tools, func(t mcp.Tool) bool { return t.Name == "mcp_quick__one" }))
+}
+
+// A gateway that ends begins nothing more: a client is told so, and gets no empty answer.
+func TestNothingBeginsAtTheEnd(t *testing.T) {
+	g, url, _ := startHTTP(t, gatewayOptions{}, web.Options{})
+	c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
+	uri := wrapped + "kitchen/a:b"
+	g.mu.Lock()
+	g.draining = true
+	g.mu.Unlock()
+	for name, ask := range map[string]func() error{
+		"resources/read": func() error {
+			_, err := c.ReadResource(t.Context(), mcp.ReadResourceRequest{Params: mcp.ReadResourceParams{URI: uri}})
+			return err
+		},
+		"resources/subscribe": func() error {
+			return c.Subscribe(t.Context(), mcp.SubscribeRequest{Params: mcp.SubscribeParams{URI: uri}})
+		},
+	} {
+		assert.ErrorContains(t, ask(), errNotBegun.Error(), name)
+	}
+}
+
+// A countedContext counts who waits for its end.
+type countedContext struct {
+	context.Context
+	waiting atomic.Int32
+}
+
+// Value hides which context is inside, so that others ask this one.
+func (c *countedContext) Value(any) any { return nil }
+
+// AfterFunc is what [context.AfterFunc] calls.
+func (c *countedContext) AfterFunc(f func()) func() bool {
+	c.waiting.Add(1)
+	stop := context.AfterFunc(c.Context, f)
+	return func() bool {
+		c.waiting.Add(-1)
+		return stop()
+	}
+}
+
+// While a request runs, the end of the gateway would end it. Nothing of it stays there.
+func TestRequestsLeaveNothingBehind(t *testing.T) {
+	g, _, _ := startHTTP(t, gatewayOptions{}, web.Options{})
+	calls := &countedContext{Context: g.calls}
+	g.calls = calls
+	during := make(chan int32, 1)
+	run := func(context.Context, *clientCall) error { during <- calls.waiting.Load(); return nil }
+	for range 3 {
+		require.NoError(t, g.pass(t.Context(), request{}, run))
+		assert.EqualValues(t, 1, <-during)
+		assert.Zero(t, calls.waiting.Load())
+		o, err := g.openCall(t.Context(), request{}, nil, func(ctx context.Context, c *clientCall) (any, error) { return nil, run(ctx, c) })
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, <-during)
+		<-o.done
+		assert.Zero(t, calls.waiting.Load())
+	}
 }
 
 // A callHandler calls a function before it logs a call.

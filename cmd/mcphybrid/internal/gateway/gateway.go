@@ -32,6 +32,7 @@ type gatewayOptions struct {
 	servers  []mcphybrid.ServerConfig
 	source   *source // of the servers; nil if they never change
 	cache    store.Document
+	learn    *mcphybrid.LearnOptions // nil if searches don't learn
 	tokens   store.Tokens
 	follow   []string         // names of clients
 	ask      bool             // servers may ask clients
@@ -41,6 +42,7 @@ type gatewayOptions struct {
 	grace    time.Duration    // for running calls, after the signal to end
 	limits   limits.Limits
 	log      *slog.Logger
+	onScreen bool // a screen tells how the servers start
 
 	logCalls     bool // log each call
 	logArguments bool // and its arguments
@@ -57,23 +59,25 @@ type gatewayOptions struct {
 //	       ── tools/list ──▶ Session.Tools
 //	       ── tools/call ──▶ one tool of mcp-go ──▶ Session.Call ──▶ server
 type gateway struct {
-	opts    gatewayOptions
-	mgr     *mcphybrid.Manager
-	front   *server.MCPServer
-	direct  wire.Sink        // the sink of the only client, or nil
-	lines   *wire.LineWriter // is direct, if that is there
-	opened  openCalls
-	book    *callBook
-	figures *figures.Figures
-	follows []*files.Followed
-	servers atomic.Pointer[[]mcphybrid.ServerConfig] // as they should be; shared, do not modify
-	logins  *debug.Logins
-	numbers atomic.Uint64      // of clients
-	all     context.Context    // ends when all servers have started or failed
-	waiting context.Context    // ends with begin, or when a client stops waiting
-	begin   context.Context    // the start of the servers
-	abandon context.CancelFunc // ends begin
-	started sync.WaitGroup
+	opts     gatewayOptions
+	mgr      *mcphybrid.Manager
+	front    *server.MCPServer
+	direct   wire.Sink        // the sink of the only client, or nil
+	lines    *wire.LineWriter // is direct, if that is there
+	opened   openCalls
+	book     *callBook
+	figures  *figures.Figures
+	followed []*files.Followed
+	servers  atomic.Pointer[[]mcphybrid.ServerConfig] // as they should be; shared, do not modify
+	logins   *debug.Logins
+	numbers  atomic.Uint64 // of clients
+	starts   starts
+	updates  follows
+	all      context.Context    // ends when all servers have started or failed
+	waiting  context.Context    // ends with begin, or when a client stops waiting
+	begin    context.Context    // the start of the servers
+	abandon  context.CancelFunc // ends begin
+	started  sync.WaitGroup
 
 	calls    context.Context // ends when calls must
 	endCalls context.CancelFunc
@@ -110,8 +114,12 @@ func newGateway(opts gatewayOptions) *gateway {
 	for _, s := range opts.servers {
 		first = append(first, g.heard(s))
 	}
+	log := opts.log
+	if opts.onScreen {
+		log = slog.New(withoutStarts{log.Handler(), g.all})
+	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: first, Cache: opts.cache, TokenStore: opts.tokens, Logger: opts.trust.Logger(opts.log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
+		Servers: first, Cache: opts.cache, Learn: opts.learn, TokenStore: opts.tokens, Logger: opts.trust.Logger(log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
 		Trust: opts.trust.Policy, TrustStore: opts.trust.Store(), OpenURL: g.logins.Open,
 		Select: newSelections(), OnEvent: g.event,
 		OnResources: func(string) {
@@ -130,10 +138,10 @@ func newGateway(opts gatewayOptions) *gateway {
 	if opts.trust.File != "" {
 		known := files.Follow(g.mgr.Refresh, opts.trust.File)
 		known.Quiet = true // we write it too
-		g.follows = append(g.follows, known)
+		g.followed = append(g.followed, known)
 	}
 	if opts.source != nil {
-		g.follows = append(g.follows, opts.source.follow(g))
+		g.followed = append(g.followed, opts.source.follow(g))
 	}
 	g.started.Go(func() {
 		if err := g.mgr.Start(g.begin); g.begin.Err() == nil {
@@ -219,14 +227,6 @@ func (g *gateway) awaitServers(ctx context.Context) {
 	}
 }
 
-// await waits until ctx or the context of a request ends.
-func await(ctx, other context.Context) {
-	select {
-	case <-other.Done():
-	case <-ctx.Done():
-	}
-}
-
 // list returns the tools that the client may call now, in the order of its Session.
 func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	c := g.client(ctx)
@@ -236,6 +236,11 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 		waits, enough = context.WithTimeout(ctx, hurry)
 	}
 	g.awaitServers(waits)
+	if g.starts.isAnew(c.server) {
+		waits, enough := context.WithTimeout(waits, g.opts.wait)
+		g.awaitStart(waits, c.server)
+		enough()
+	}
 	enough()
 	ready()
 	c.told.Store(false) // the client is told of changes from here on
@@ -273,8 +278,7 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 		header = nil // it may be large, and is not needed while the call waits
 		args := c.from.ownURI(string(name), args)
 		result, err := g.callTool(ctx, c.from, string(name), args)
-		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && unknown.Connecting != "" {
-			await(ctx, g.all)
+		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && g.awaitServerOf(ctx, unknown) {
 			result, err = g.callTool(ctx, c.from, string(name), args)
 		}
 		if result != nil {

@@ -28,11 +28,12 @@ func (g *gateway) serveHTTP(ctx context.Context, w *web.Site) error {
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	mcp := server.NewStreamableHTTPServer(g.front, server.WithEndpointPath(web.Endpoint),
-		server.WithSessionIdManagerResolver(w.Sessions), server.WithSessionIdleTTL(limits.Idle),
+		server.WithSessionIdManagerResolver(w.Sessions),
 		server.WithDisableLocalhostProtection(true), // the site guards itself
 		server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)),
 		server.WithStreamableHTTPCORS(server.WithCORSAllowedOrigins(w.Origins...)))
 	w.Sessions.End = func(id string) { endSession(mcp, id) }
+	g.started.Go(func() { w.Sessions.EndSilent(streams, limits.Idle) })
 	s := w.Server(web.Front{
 		Has:      g.hasServer,
 		Messages: wire.WithEvents(limits.Write, g.withNotices(mcp)),
@@ -51,7 +52,7 @@ func (g *gateway) serveHTTP(ctx context.Context, w *web.Site) error {
 		<-g.all.Done()
 		g.reportIdle(w.Tokens)
 	})
-	defer files.FollowAll(append(g.follows, w.Follows...), g.opts.log)()
+	defer files.FollowAll(append(g.followed, w.Follows...), g.opts.log)()
 	select {
 	case err := <-ended:
 		return err
@@ -93,6 +94,9 @@ func absolute(path string) string {
 func (g *gateway) page() http.Handler {
 	guide := g.opts.guide
 	guide.Logins, guide.Approve = g.logins, g.opts.trust.Approve
+	if g.opts.source != nil {
+		guide.Unused = g.opts.source.followed.Unread
+	}
 	guide.Done = func(ctx context.Context, a debug.Action, err error) {
 		args := []any{"action", a.Name, "server", a.Server}
 		if a.Tool != "" {

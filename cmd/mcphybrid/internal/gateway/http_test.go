@@ -151,7 +151,7 @@ func TestPageIsAnnounced(t *testing.T) {
 		site.Within(limits.Limits{}, figures.New())
 		defer site.Door.Close()
 		book := new(logBook)
-		announce(book.logger(), site)
+		announce(book.logger(), site, false)
 		page := strings.TrimSuffix(site.URL(), web.Endpoint) + web.DebugPath
 		assert.Equal(t, test.told, strings.Contains(book.String(), `"msg":"the page for operators","url":"`+page+`"`), book)
 		assert.Equal(t, test.warns, strings.Contains(book.String(), `"level":"WARN","msg":"without a token, every program and user of this machine may open the page and press its buttons: set `+tokens.Variable), book)

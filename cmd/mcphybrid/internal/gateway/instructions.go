@@ -20,11 +20,7 @@ func (g *gateway) instructions(c *conversation) string {
 	if c.server != "" {
 		return g.serverInstructions(c, s)
 	}
-	section := ""
-	if s.IsSearchMode() {
-		section = s.SearchSection()
-	}
-	var starting []string
+	var starting []string // read before the tools: one that is ready has its tools
 	for _, at := range g.mgr.Servers() {
 		if c.of != nil && len(c.of.Access.Allow)+len(c.of.Access.Deny) > 0 {
 			break
@@ -32,6 +28,10 @@ func (g *gateway) instructions(c *conversation) string {
 		if at.State == mcphybrid.StateConfigured || at.State == mcphybrid.StateConnecting {
 			starting = append(starting, fmt.Sprintf("%q", at.Name))
 		}
+	}
+	section := ""
+	if s.IsSearchMode() {
+		section = s.SearchSection()
 	}
 	more := ""
 	if len(starting) > maxStarting {

@@ -34,17 +34,12 @@ func listed(t mcphybrid.Tool, wary, modern bool) mcp.Tool {
 	if output := b.OutputSchema(); output != nil && (modern || isObjectSchema(output)) {
 		tool.RawOutputSchema = output
 	}
-	var more struct {
-		Input json.RawMessage `json:"inputSchema"`
-		Meta  json.RawMessage `json:"_meta"`
-		Icons json.RawMessage `json:"icons"`
-	}
+	more := readable(b.Raw())
 	var meta map[string]any
-	_ = json.Unmarshal(b.Raw(), &more) // each of them may be unreadable, and is then dropped
-	if json.Unmarshal(more.Meta, &meta) != nil {
-		meta = nil
+	if more.meta != nil {
+		meta = more.meta.AdditionalFields
 	}
-	tool.RawInputSchema = withDraft(tool.RawInputSchema, more.Input)
+	tool.RawInputSchema = withDraft(tool.RawInputSchema, more.input)
 	if wary {
 		known := make(map[string]any)
 		if meta[alwaysLoad] == true {
@@ -65,13 +60,44 @@ func listed(t mcphybrid.Tool, wary, modern bool) mcp.Tool {
 		}
 		return tool
 	}
-	if meta != nil {
-		tool.Meta = mcp.NewMetaFromMap(meta)
-	}
-	if json.Unmarshal(more.Icons, &tool.Icons) != nil {
-		tool.Icons = nil
-	}
+	tool.Meta, tool.Icons = more.meta, more.icons
 	return tool
+}
+
+// A rest is what an element of a server's list has that the library does not read.
+type rest struct {
+	input json.RawMessage // as the server wrote it
+	meta  *mcp.Meta
+	icons []mcp.Icon
+	size  *int64
+}
+
+// readable returns the rest of an element, without what can't be read or what clients refuse.
+func readable(element json.RawMessage) (r rest) {
+	var of struct {
+		Input json.RawMessage `json:"inputSchema"`
+		Meta  json.RawMessage `json:"_meta"`
+		Icons json.RawMessage `json:"icons"`
+		Size  json.RawMessage `json:"size"`
+	}
+	_ = json.Unmarshal(element, &of)
+	r.input = of.Input
+	var meta map[string]any
+	if json.Unmarshal(of.Meta, &meta) == nil && meta != nil {
+		r.meta = mcp.NewMetaFromMap(meta)
+	}
+	if json.Unmarshal(of.Icons, &r.icons) != nil {
+		r.icons = nil
+	}
+	for i, icon := range r.icons {
+		if icon.Theme != mcp.IconThemeLight && icon.Theme != mcp.IconThemeDark {
+			r.icons[i].Theme = ""
+		}
+	}
+	if json.Unmarshal(of.Size, &r.size) != nil {
+		r.size = nil
+	}
+	return r
 }
 
 // visibility returns who may call a tool by its _meta: "model" and "app", or nil if it does not
@@ -90,24 +116,74 @@ func visibility(meta map[string]any) (who []string) {
 	return who
 }
 
+// isForApps reports whether a tool that apps may call is for them only. The tool itself says so:
+// two looks, at the model's tools and at those of apps, could see two of its server's lists.
+func isForApps(t *mcphybrid.BridgeTool) bool {
+	var has struct {
+		Meta map[string]any `json:"_meta"`
+	}
+	if json.Unmarshal(t.Raw(), &has) != nil {
+		return false
+	}
+	who := visibility(has.Meta)
+	return who != nil && !slices.Contains(who, "model")
+}
+
 func isObjectSchema(schema json.RawMessage) bool {
 	var s struct{ Type any }
 	return json.Unmarshal(schema, &s) == nil && s.Type == "object"
 }
 
-// objectSchema returns a schema that says "type": "object", because arguments
-// are an object. The rest of the schema is checked as its server wrote it.
+// objectSchema returns an input schema as the protocol wants it, since a client may refuse the whole list
+// for one that differs: it says "type": "object", its properties are schemas in braces, and its
+// required ones are names. The rest of the schema is as its server wrote it, and arguments are
+// checked by that.
 func objectSchema(schema json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
-	if isObjectSchema(schema) || json.Unmarshal(schema, &members) != nil || members == nil {
+	if json.Unmarshal(schema, &members) != nil || members == nil {
 		return schema
 	}
+	differs := !isObjectSchema(schema)
 	members["type"] = json.RawMessage(`"object"`)
-	changed, err := json.Marshal(members)
-	if err != nil {
+	if required, ok := members["required"]; ok && !areNames(required) {
+		differs = true
+		delete(members, "required")
+	}
+	if all, ok := members["properties"]; ok {
+		var properties map[string]json.RawMessage
+		if json.Unmarshal(all, &properties) != nil || properties == nil {
+			differs = true
+			delete(members, "properties")
+		}
+		braced := false
+		for name, p := range properties {
+			if p[0] != '{' {
+				braced = true
+				properties[name] = json.RawMessage(`{}`)
+				if string(p) == "false" {
+					properties[name] = json.RawMessage(`{"not":{}}`)
+				}
+			}
+		}
+		if braced {
+			differs = true
+			members["properties"], _ = json.Marshal(properties) // what was decoded can be encoded
+		}
+	}
+	if !differs {
 		return schema
 	}
+	changed, _ := json.Marshal(members)
 	return changed
+}
+
+// areNames reports whether JSON is an array of strings.
+func areNames(raw json.RawMessage) bool {
+	var names []any
+	if json.Unmarshal(raw, &names) != nil || names == nil {
+		return false
+	}
+	return !slices.ContainsFunc(names, func(v any) bool { _, ok := v.(string); return !ok })
 }
 
 // draft matches the names of the published drafts of JSON Schema. Another could say anything.

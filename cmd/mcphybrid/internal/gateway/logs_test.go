@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,6 +133,22 @@ func TestLoggingOfOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Over standard input there is one client: what a server logs is its, whether or not it calls.
+func TestLoggingToTheOnlyClient(t *testing.T) {
+	_, _, list := twins()
+	g := newGateway(gatewayOptions{servers: list, wait: patience, logLevel: mcp.LoggingLevelInfo, log: slog.New(slog.DiscardHandler)})
+	c, told := connect(t, through(g), "test", generations["legacy"]...)
+	setLevel(t, c, mcp.LoggingLevelDebug)
+	said := func(server, text string) any {
+		serverLogs(g, server, text)
+		return wait(t, told, logMessage).Params.AdditionalFields["data"]
+	}
+	assert.Equal(t, "before a call", said("cats", "before a call"))
+	say(t, c, "mcp_cats__search", nil)
+	assert.Equal(t, "after one", said("cats", "after one"))
+	assert.Equal(t, "of the other", said("dogs", "of the other"))
 }
 
 // With a token for each client, the sessions of a token are one client's: it gets a

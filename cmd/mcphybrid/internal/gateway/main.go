@@ -1,6 +1,6 @@
 // Package gateway is one MCP server in front of many, for clients that speak only MCP. It
-// lists the first 40 of their tools, and four tools with which the model searches, describes
-// and calls the others and reads long results.
+// lists the first 40 of their tools, and those with which the model finds, describes and calls
+// the others and reads on in long results.
 //
 //	mcphybrid gateway -config mcp.json [-http 127.0.0.1:PORT]
 //
@@ -68,6 +68,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	follow := flags.String("follow", "", "the `names` of clients, with commas between, that list the tools again when told to; * for all")
 	asks := flags.Bool("ask", false, "let servers ask clients for values, pages, a model's answer and roots")
 	cache := flags.String("cache", "", "keep the servers' lists in this `file`, and start from it; off for none. By default, it is in the user's cache folder")
+	learn := flags.String("learn", "", "have searches prefer tools that were used before, and keep their names in this `file`; for one user, so not with -token-file")
 	level := flags.String("log-level", string(mcp.LoggingLevelInfo), "the least `level` of log messages that servers are asked for")
 	wait := flags.Duration("wait", defaultWait, "how long after the start a client waits for servers before it is answered without them; it is told when they come")
 	grace := flags.Duration("grace", 5*time.Second, "how long running calls may go on when the gateway is told to end; then they are answered with an error")
@@ -93,6 +94,10 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	if err := limits.Check(); err != nil {
 		return exit.Unusable(err)
 	}
+	learned, err := learning(*learn, front.TokenFile)
+	if err != nil {
+		return exit.Unusable(err)
+	}
 	log, lines, err := logs.Open(errs)
 	if err != nil {
 		return exit.Unusable(err)
@@ -103,7 +108,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	if err != nil {
 		return err
 	}
-	opts := gatewayOptions{servers: cfg.Servers, source: source, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, insists: said["wait"], grace: *grace, limits: limits, log: log}
+	opts := gatewayOptions{servers: cfg.Servers, source: source, learn: learned, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, insists: said["wait"], grace: *grace, limits: limits, log: log}
 	opts.logCalls, opts.logArguments = logs.Calls, logs.Arguments
 	if opts.trust, err = trust.Options(from); err != nil {
 		return err
@@ -116,17 +121,19 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		log.Warn("nothing is cached, so a slow server has no tools at first", "error", err)
 	}
 	opts.tokens = from.TokenStore()
+	screen := screenOf(errs, lines)
+	opts.onScreen = screen != nil
 	var site *web.Site
 	if *address != "" {
 		if site, err = web.Listen(*address, front); err != nil {
 			return err
 		}
-		announce(log, site)
+		announce(log, site, screen != nil)
 		opts.guide = guideOf(from)
 	}
 	g := newGateway(opts)
 	defer g.close()
-	if screen := screenOf(errs, lines); screen != nil {
+	if screen != nil {
 		url, page := "", ""
 		if site != nil {
 			url, page = site.URL(), site.Page()
@@ -139,13 +146,18 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 	return g.serveStdio(ctx, in, out)
 }
 
-// announce says where the gateway serves, and who else may press the buttons of its page.
-func announce(log *slog.Logger, site *web.Site) {
-	log.Info("serving", "url", site.URL(), "token", site.Tokens.AreNeeded())
+// announce says where the gateway serves, unless a screen does, and who else may press the
+// buttons of its page.
+func announce(log *slog.Logger, site *web.Site, onScreen bool) {
+	if !onScreen {
+		log.Info("serving", "url", site.URL(), "token", site.Tokens.AreNeeded())
+	}
 	if site.Page() == "" {
 		return
 	}
-	log.Info("the page for operators", "url", site.Page())
+	if !onScreen {
+		log.Info("the page for operators", "url", site.Page())
+	}
 	if !site.Tokens.AreNeeded() {
 		log.Warn("without a token, every program and user of this machine may open the page and press its buttons: set " + tokens.Variable + ", or -token-file")
 	}

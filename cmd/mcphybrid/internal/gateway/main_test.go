@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,10 +156,11 @@ func overStdio(args ...string) connector {
 	}
 }
 
-// connect returns a connected client and its notifications.
+// connect returns a connected client and its notifications. However long the gateway takes to
+// start, the client does not take it for one of an older protocol.
 func connect(t *testing.T, open connector, name string, opts ...client.ClientOption) (*client.Client, <-chan mcp.JSONRPCNotification) {
 	t.Helper()
-	c := open(t, opts...)
+	c := open(t, slices.Concat(opts, []client.ClientOption{client.WithDiscoverTimeout(patience)})...)
 	told := make(chan mcp.JSONRPCNotification, 1000)
 	c.OnNotification(func(n mcp.JSONRPCNotification) { told <- n })
 	require.NoError(t, c.Start(context.Background()))

@@ -5,8 +5,12 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 )
 
-// event tells a client that its Session has new active tools.
+// event tells a client that its Session has new active tools, and calls that wait for a
+// server that its state has changed.
 func (g *gateway) event(e mcphybrid.Event) {
+	if e.Kind == mcphybrid.EventServer {
+		g.starts.tell(e.Server)
+	}
 	if e.Kind != mcphybrid.EventActivate {
 		return
 	}

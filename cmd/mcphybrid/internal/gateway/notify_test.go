@@ -127,6 +127,7 @@ func TestMeta(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, textOf(result), `"traceparent":"00-1-2-01"`)
 		assert.NotContains(t, textOf(result), `"test"`, "the server's client is the gateway")
+		assert.NotContains(t, textOf(result), "progressToken", "the client wants no progress")
 		if result.ResultType == "" { // a client of before shows to its model what it does not know
 			assert.Nil(t, result.Meta)
 		} else if from := result.Meta.ServerInfo(); assert.NotNil(t, from) {

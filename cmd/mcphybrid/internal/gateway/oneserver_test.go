@@ -225,6 +225,72 @@ func TestServerAloneTellsOfChanges(t *testing.T) {
 	wait(t, told, mcp.MethodNotificationResourcesListChanged)
 }
 
+// A tool for the model and for apps is the model's, also where its server has listed it since the
+// client called it in vain.
+func TestServerAloneKnowsWhoseAToolIs(t *testing.T) {
+	_, _, list := twins()
+	g := quiet(gatewayOptions{servers: list, wait: defaultWait})
+	defer g.close()
+	<-g.all.Done()
+	c := &conversation{scope: scope{server: "cats"}}
+	c.session = g.newSession(c, "")
+	for name, want := range map[string]bool{"both": false, "think": false, "search": false, "refresh": true, "none": false} {
+		assert.Equal(t, want, g.isForApps(c, name), name)
+	}
+}
+
+// While a server's tools come and go, its endpoint lists each once.
+func TestServerAloneWhileToolsComeAndGo(t *testing.T) {
+	g := quiet(gatewayOptions{wait: defaultWait})
+	defer g.close()
+	c := &conversation{scope: scope{server: "cats"}}
+	c.session = g.newSession(c, "")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range 1000 {
+			assert.NoError(t, g.mgr.AddTools("cats", saying("both", fmt.Sprint(i), "model", "app"), saying("refresh", fmt.Sprint(i), "app")))
+			g.mgr.RemoveServer("cats")
+		}
+	}()
+	defer func() { <-ended }()
+	for {
+		times := make(map[string]int)
+		for _, tool := range c.listOwn(false, false) {
+			times[tool.Name]++
+			require.Equal(t, 1, times[tool.Name], tool.Name)
+		}
+		select {
+		case <-ended:
+			return
+		default:
+		}
+	}
+}
+
+// Who listens at a server's endpoint by a request is told of its tools for apps only. Who
+// listens for all servers is not: those tools are in no list there.
+func TestListenersOfAServerAlone(t *testing.T) {
+	cats, _, list := twins()
+	g, url, _ := startHTTP(t, gatewayOptions{servers: list}, web.Options{})
+	<-g.all.Done()
+	listen := func(endpoint string) <-chan mcp.JSONRPCNotification {
+		c, told := connect(t, overHTTP(url+endpoint), "test", generations["modern"]...)
+		stop, err := c.ListenAsync(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true}, func(error) {})
+		require.NoError(t, err)
+		t.Cleanup(stop)
+		wait(t, told, mcp.MethodNotificationSubscriptionsAcknowledged)
+		return told
+	}
+	alone, all := listen("/cats"), listen("")
+	cats.AddTools(saying("app_only", "app", "app"))
+	wait(t, alone, mcp.MethodNotificationToolsListChanged)
+	cats.AddResource(mcp.NewResource("pet://two", "two"), nil)
+	for range 2 { // for either change
+		assert.Equal(t, mcp.MethodNotificationResourcesListChanged, (<-all).Method)
+	}
+}
+
 // While a server is still starting, its endpoint answers as the one of all does: without its
 // tools, and a call waits.
 func TestServerAloneThatStarts(t *testing.T) {

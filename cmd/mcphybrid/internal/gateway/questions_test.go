@@ -25,8 +25,14 @@ func (a answerer) Elicit(_ context.Context, r mcp.ElicitationRequest) (*mcp.Elic
 	return answer, nil
 }
 
+type rooted struct{}
+
+func (rooted) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	return &mcp.ListRootsResult{Roots: []mcp.Root{{URI: "file:///red"}}}, nil
+}
+
 // What a server asks reaches the client whose call caused it. Who can't answer has
-// declined.
+// declined, or has no roots.
 func TestQuestionsPassThrough(t *testing.T) {
 	cfg, err := mcphybrid.LoadConfig(writeConfig(t, "curious"))
 	require.NoError(t, err)
@@ -43,6 +49,14 @@ func TestQuestionsPassThrough(t *testing.T) {
 		}
 		c, _ := connect(t, overHTTP(url), "test", opts...)
 		assert.JSONEq(t, want, say(t, c, "mcp_curious__ask", map[string]any{"kind": "elicit", "text": color}))
+	}
+	for want, opts := range map[string][]client.ClientOption{
+		`{"roots":[{"uri":"file:///red"}]}`: {legacy, client.WithRootsHandler(rooted{})},
+		`{"roots":[]}`:                      {legacy},
+	} {
+		// Over HTTP, mcp-go asks for roots on the client's stream of notifications, if it has one.
+		c, _ := connect(t, overStdio("-ask", "-config", writeConfig(t, "curious")), "test", opts...)
+		assert.JSONEq(t, want, say(t, c, "mcp_curious__ask", map[string]any{"kind": "roots"}))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -19,6 +20,7 @@ import (
 // has changed changes, and all other servers go on. A file with a problem that was not there
 // before changes nothing.
 type source struct {
+	path     string
 	read     func() (*config.File, error)
 	followed *files.Followed
 	problems map[string]bool // of what is in use
@@ -35,7 +37,7 @@ type change struct {
 
 // newSource notes how the file is now. Then it should be loaded.
 func newSource(from servers.Sources) *source {
-	s := &source{read: from.Read, problems: make(map[string]bool), notes: make(map[string]bool), changes: make(map[string]*change)}
+	s := &source{path: from.Config, read: from.Read, problems: make(map[string]bool), notes: make(map[string]bool), changes: make(map[string]*change)}
 	s.followed = files.Follow(nil, from.Config)
 	s.followed.Quiet, s.followed.Slow = true, true
 	return s
@@ -54,14 +56,19 @@ func (s *source) load(log *slog.Logger) (*config.File, error) {
 	return cfg, nil
 }
 
-// remember notes the problems of what is in use, and logs what has no effect.
+// remember notes the problems of what is in use, and tells what has no effect.
 func (s *source) remember(cfg *config.File, err error, log *slog.Logger) {
 	clear(s.problems)
 	for _, problem := range servers.Problems(cfg, err) {
 		s.problems[problem.Error()] = true
 	}
+	s.tell(cfg.Notes, log)
+}
+
+// tell logs what has no effect, unless it was logged before.
+func (s *source) tell(all []string, log *slog.Logger) {
 	notes := make(map[string]bool)
-	for _, note := range cfg.Notes {
+	for _, note := range all {
 		if notes[note] = true; !s.notes[note] {
 			log.Info(note)
 		}
@@ -72,6 +79,11 @@ func (s *source) remember(cfg *config.File, err error, log *slog.Logger) {
 // follow returns what reads the file again for g.
 func (s *source) follow(g *gateway) *files.Followed {
 	s.followed.Read = func() error {
+		// To open a pipe would wait for who writes to it, and so would the gateway's end. The first
+		// time, it may be a pipe.
+		if info, err := os.Stat(s.path); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a regular file; the servers stay as they were", s.path)
+		}
 		cfg, err := s.read()
 		var bad []error
 		for _, problem := range servers.Problems(cfg, err) {
@@ -83,6 +95,7 @@ func (s *source) follow(g *gateway) *files.Followed {
 			if bad == nil {
 				bad = []error{err}
 			}
+			s.tell(cfg.Notes, g.opts.log) // such as the misspelt key without which there is a problem
 			return fmt.Errorf("%w; the servers stay as they were", errors.Join(bad...))
 		}
 		s.remember(cfg, err, g.opts.log)
@@ -160,21 +173,22 @@ func (g *gateway) replace(ctx context.Context, name string, next *mcphybrid.Serv
 	if g.begin.Err() != nil {
 		return
 	}
+	if next != nil {
+		defer g.starts.begin(*next)()
+	}
 	g.mgr.RemoveServer(name)
 	if next == nil {
+		g.starts.tell(name)
+		g.followAgain(ctx, name)
 		return
 	}
 	g.book.add(name)
 	added := g.heard(*next)
 	added.KeepFailed = true // operators see why, and it is tried again
-	err := g.mgr.AddServer(ctx, added)
-	if err == nil || errors.Is(err, mcphybrid.ErrAuthorizationRequired) || ctx.Err() != nil {
-		return
+	if err := g.mgr.AddServer(ctx, added); ctx.Err() == nil {
+		g.logUntold(err)
+		g.followAgain(ctx, name)
 	}
-	if g.hasServer(name) {
-		err = fmt.Errorf("%w; it is tried again", err)
-	}
-	g.opts.log.Warn(err.Error())
 }
 
 // running counts the calls that servers work on. The zero value counts none.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -121,6 +122,14 @@ func TestWrongFilesAreIgnored(t *testing.T) {
 		assert.Contains(t, said, "the servers stay as they were")
 	}
 	assert.Equal(t, 5, strings.Count(book.String(), "a changed file is not used"), "each once")
+	assert.Equal(t, 1, strings.Count(book.String(), "is not known here and has no effect; did you mean"), "as at the start")
+	page := func() string {
+		w := httptest.NewRecorder()
+		g.page().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
+		return w.Body.String()
+	}
+	assert.Contains(t, page(), "A change of ")
+	assert.Contains(t, page(), "the servers stay as they were")
 	require.NoError(t, os.Remove(path))
 	look()
 	assert.Equal(t, before, states(g), "it was removed")
@@ -133,6 +142,32 @@ func TestWrongFilesAreIgnored(t *testing.T) {
 	assert.Equal(t, before, states(g), "it is still being written")
 	look()
 	assert.Len(t, states(g), 2, "what was wrong from the start keeps nothing back")
+	assert.NotContains(t, page(), "A change of ")
+	assert.Equal(t, 1, strings.Count(book.String(), "what was wrong with the file is mended"))
+
+	require.NoError(t, os.WriteFile(path, []byte(file(`"a": `+a+`, "c": {"command": "x", "args": ["${THIS_ONE_IS_NOT_SET}"]}`)), 0o600))
+	look()
+	look()
+	assert.Contains(t, page(), "Set them where this program is started, and start it again.")
+}
+
+// A pipe that takes the place of the file is not opened, which would wait for who writes to it. A
+// file that takes its place is used.
+func TestPipesAreNotOpened(t *testing.T) {
+	t.Parallel()
+	mcptest.SkipUnlessUnix(t)
+	a, b := remote(t, mcptest.Echo("a", "A")), remote(t, mcptest.Echo("b", "B"))
+	path := commandtest.WriteFile(t, "mcp.json", file(`"a": `+a))
+	g, book, look := reloading(t, path)
+	before := states(g)
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, exec.Command("mkfifo", path).Run())
+	look()
+	assert.Equal(t, before, states(g))
+	assert.Contains(t, book.String(), "is not a regular file; the servers stay as they were")
+	commandtest.ReplaceFile(t, path, file(`"a": `+a+`, "b": `+b))
+	look()
+	assert.Len(t, states(g), 2)
 }
 
 // A server that the file removes ends when its calls have ended, and they have their answers.
@@ -173,6 +208,8 @@ func TestCallsOfRemovedServers(t *testing.T) {
 	close(release)
 	assert.Equal(t, "stirred", <-answer)
 	<-removed
+	assert.True(t, g.hasServer("x"), "the file has it: it could begin anew")
+	g.servers.Store(new([]mcphybrid.ServerConfig))
 	assert.False(t, g.hasServer("x"))
 	assert.Empty(t, g.book.running.calls)
 }
@@ -203,7 +240,7 @@ func TestRunning(t *testing.T) {
 }
 
 // A server that fails when it comes, or that changes so that it fails, stays listed with its
-// cause, and is tried again until the file has another.
+// cause, and is tried again until the file has another. The log tells its failure once.
 func TestServersThatFailWhenTheyChangeStay(t *testing.T) {
 	t.Parallel()
 	ok := make(chan bool, 1)
@@ -230,7 +267,18 @@ func TestServersThatFailWhenTheyChangeStay(t *testing.T) {
 		assert.ErrorContains(t, after[name].Err, cause)
 		assert.Positive(t, after[name].Failures, name)
 	}
-	assert.Equal(t, 2, strings.Count(book.String(), "it is tried again"))
+	for name, cause := range map[string]string{"turns": "no such file", "comes": "404"} {
+		mcptest.Soon(t, func() bool { return strings.Contains(book.String(), cause) }, name) // the log follows the state
+		told := 0
+		for line := range strings.Lines(book.String()) {
+			if strings.Contains(line, cause) && !strings.Contains(line, "failures=") { // not a later attempt
+				told++
+				assert.Contains(t, line, "a server is down")
+				assert.Contains(t, line, "retry=")
+			}
+		}
+		assert.Equal(t, 1, told, name)
+	}
 
 	ok <- true
 	mcptest.Soon(t, func() bool { return states(g)["comes"].State == mcphybrid.StateReady })

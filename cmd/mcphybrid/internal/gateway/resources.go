@@ -25,23 +25,30 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 		r.Resources = []mcp.Resource{}
 		c := g.current(ctx, mcp.MethodNotificationResourcesListChanged)
 		for _, from := range c.session.Resources() {
-			if to := (mcp.Resource{}); c.has(from.Server) && json.Unmarshal(from.Raw, &to) == nil {
-				to.URI = c.uri(from.Server, from.URI)
-				to.Name = from.Name
-				r.Resources = append(r.Resources, to)
+			if !c.has(from.Server) {
+				continue
 			}
+			more := readable(from.Raw)
+			r.Resources = append(r.Resources, mcp.Resource{
+				Annotated: mcp.Annotated{Annotations: from.Annotations}, Meta: more.meta, Icons: more.icons, Size: more.size,
+				URI: c.uri(from.Server, from.URI), Name: from.Name, Title: from.Title, Description: from.Description, MIMEType: from.MIMEType,
+			})
 		}
 	})
 	hooks.AddAfterListResourceTemplates(func(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, r *mcp.ListResourceTemplatesResult) {
 		r.ResourceTemplates = []mcp.ResourceTemplate{}
 		c := g.current(ctx, mcp.MethodNotificationResourcesListChanged)
 		for _, from := range c.session.ResourceTemplates() {
-			to, template := (mcp.ResourceTemplate{}), mcp.URITemplate{}
+			template := mcp.URITemplate{}
 			quoted, _ := json.Marshal(c.uri(from.Server, from.URITemplate))
-			if c.has(from.Server) && json.Unmarshal(from.Raw, &to) == nil && json.Unmarshal(quoted, &template) == nil {
-				to.URITemplate = &template
-				r.ResourceTemplates = append(r.ResourceTemplates, to)
+			if !c.has(from.Server) || json.Unmarshal(quoted, &template) != nil {
+				continue
 			}
+			more := readable(from.Raw)
+			r.ResourceTemplates = append(r.ResourceTemplates, mcp.ResourceTemplate{
+				Annotated: mcp.Annotated{Annotations: from.Annotations}, Meta: more.meta, Icons: more.icons,
+				URITemplate: &template, Name: from.Name, Title: from.Title, Description: from.Description, MIMEType: from.MIMEType,
+			})
 		}
 	})
 	hooks.AddAfterListPrompts(func(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, r *mcp.ListPromptsResult) {
@@ -49,11 +56,15 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 		seen := make(map[string]bool)
 		c := g.current(ctx, mcp.MethodNotificationPromptsListChanged)
 		for _, from := range c.session.Prompts() {
-			if to := (mcp.Prompt{}); c.has(from.Server) && !seen[from.Registered] && json.Unmarshal(from.Raw, &to) == nil {
-				seen[from.Registered] = true
-				to.Name = c.promptName(from)
-				r.Prompts = append(r.Prompts, to)
+			if !c.has(from.Server) || seen[from.Registered] {
+				continue
 			}
+			seen[from.Registered] = true
+			more := readable(from.Raw)
+			r.Prompts = append(r.Prompts, mcp.Prompt{
+				Meta: more.meta, Icons: more.icons,
+				Name: c.promptName(from), Title: from.Title, Description: from.Description, Arguments: from.Arguments,
+			})
 		}
 	})
 	hooks.AddBeforeReadResource(func(_ context.Context, _ any, r *mcp.ReadResourceRequest) {

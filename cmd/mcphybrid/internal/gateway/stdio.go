@@ -22,7 +22,7 @@ func (g *gateway) serveStdio(ctx context.Context, in io.Reader, out io.WriteClos
 	gone, leave := context.WithCancel(context.Background())
 	defer leave()
 	lines := wire.NewLineWriter(out, leave)
-	defer files.FollowAll(g.follows, g.opts.log)()
+	defer files.FollowAll(g.followed, g.opts.log)()
 	defer lines.Close() // a server whose message is being written stops waiting
 	g.direct, g.lines = lines, lines
 	defer g.open(stdioID).Attach(lines, true)()

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -74,7 +76,7 @@ func (g *gateway) subscribe(ctx context.Context, name string) error {
 		if sub == nil {
 			return err
 		}
-		stop, err := g.follow(ctx, c, name, func(changed string) { c.TellUpdate(name, changed) })
+		stop, err := g.follow(ctx, &follow{of: c, name: name, told: func(changed string) { c.TellUpdate(name, changed) }, end: func() { c.drop(name, sub) }})
 		c.subscribed.mu.Lock()
 		wanted := c.subscribed.by[name] == sub
 		if sub.stop = stop; err != nil && wanted {
@@ -117,6 +119,15 @@ func (c *conversation) begin(ctx context.Context, name string) (*subscription, e
 	}
 }
 
+// drop forgets a subscription that has ended, so that the client can have another.
+func (c *conversation) drop(name string, sub *subscription) {
+	c.subscribed.mu.Lock()
+	defer c.subscribed.mu.Unlock()
+	if c.subscribed.by[name] == sub {
+		delete(c.subscribed.by, name)
+	}
+}
+
 func (c *conversation) unsubscribe(name string) {
 	c.subscribed.mu.Lock()
 	var stop func()
@@ -131,18 +142,115 @@ func (c *conversation) unsubscribe(name string) {
 	c.ForgetUpdate(name)
 }
 
-// follow subscribes a client's Session to what the client calls name. told gets the client's
-// name of what has changed.
-func (g *gateway) follow(ctx context.Context, c *conversation, name string, told func(changed string)) (stop func(), err error) {
-	from, own := c.named(name)
-	return c.session.SubscribeResource(ctx, from, own, func(changed string) {
-		if changed == own || from == "" && !c.single { // whose part it is, is not said
-			changed = name
+// A follow is what a client is told of: updates of what it calls name.
+type follow struct {
+	of   *conversation
+	name string
+	told func(changed string) // gets the client's name of what has changed
+	end  func()               // called when it has ended by itself; or nil
+
+	// Guarded by follows.
+	number int // in the order in which they began
+	stop   func()
+}
+
+// follows are those of all clients.
+type follows struct {
+	mu    sync.Mutex
+	all   map[*follow]struct{}
+	begun int
+}
+
+// follow subscribes a client's Session as f says, until stop is called. The subscription
+// outlives its server if that is replaced.
+func (g *gateway) follow(ctx context.Context, f *follow) (stop func(), err error) {
+	g.updates.add(f)
+	if stop, err = f.begin(ctx); err != nil {
+		g.updates.replace(f, nil)
+		return nil, err
+	}
+	g.updates.replace(f, stop)
+	return func() { g.updates.replace(f, nil) }, nil
+}
+
+func (f *follow) begin(ctx context.Context) (stop func(), err error) {
+	from, own := f.of.named(f.name)
+	return f.of.session.SubscribeResource(ctx, from, own, func(changed string) {
+		if changed == own || from == "" && !f.of.single { // whose part it is, is not said
+			changed = f.name
 		} else {
-			changed = c.uri(from, changed)
+			changed = f.of.uri(from, changed)
 		}
-		told(changed)
+		f.told(changed)
 	})
+}
+
+func (s *follows) add(f *follow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make(map[*follow]struct{})
+	}
+	s.begun++
+	f.number = s.begun
+	s.all[f] = struct{}{}
+}
+
+// replace ends the subscription of f at its server. One that ends by calling by comes in its
+// place; without by, f ends. It reports whether f had not ended before.
+func (s *follows) replace(f *follow, by func()) bool {
+	s.mu.Lock()
+	_, isOpen := s.all[f]
+	ended := f.stop
+	if f.stop = by; by == nil {
+		delete(s.all, f)
+	} else if !isOpen {
+		f.stop, ended = nil, by
+	}
+	s.mu.Unlock()
+	if ended != nil {
+		ended()
+	}
+	return isOpen
+}
+
+// of returns those that may be of a server, in the order in which they began.
+func (s *follows) of(server string) (list []*follow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for f := range s.all {
+		if from, _ := f.of.named(f.name); from == server || from == "" {
+			list = append(list, f)
+		}
+	}
+	slices.SortFunc(list, func(a, b *follow) int { return cmp.Compare(a.number, b.number) })
+	return list
+}
+
+// gone forgets what a client was told of, whose Session is closed.
+func (s *follows) gone(c *conversation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.all, func(f *follow, _ struct{}) bool { return f.of == c })
+}
+
+// followAgain renews the subscriptions to resources of a server that was replaced, and ends
+// those to what it does not have. Clients are told that these resources have changed: they may have.
+func (g *gateway) followAgain(ctx context.Context, server string) {
+	for _, f := range g.updates.of(server) {
+		g.updates.replace(f, func() {}) // it counts among those that the Session may have
+		stop, err := f.begin(ctx)
+		switch {
+		case ctx.Err() != nil: // the next change of the server renews it
+			if err == nil {
+				g.updates.replace(f, stop)
+			}
+		case err == nil && g.updates.replace(f, stop):
+			g.started.Go(func() { f.told(f.name) })
+		case err != nil && g.updates.replace(f, nil) && f.end != nil:
+			f.end()
+		}
+	}
 }
 
 // maxListened is how many resources a client can listen to by one request.
@@ -170,7 +278,7 @@ func (g *gateway) listenTo(ctx context.Context, id any, names []string) []string
 	for i, name := range names {
 		all.Go(func() {
 			agreed[i] = g.pass(ctx, request{string(mcp.MethodSubscriptionsListen), "", name, nil}, func(inner context.Context, _ *clientCall) error {
-				stop, err := g.follow(inner, c, name, func(changed string) {
+				stop, err := g.follow(inner, &follow{of: c, name: name, told: func(changed string) {
 					n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: mcp.MethodNotificationResourceUpdated, Params: mcp.NotificationParams{
 						Meta: map[string]any{mcp.MetaKeySubscriptionID: id}, AdditionalFields: map[string]any{"uri": changed},
 					}}}
@@ -183,7 +291,7 @@ func (g *gateway) listenTo(ctx context.Context, id any, names []string) []string
 					case to.NotificationChannel() <- n:
 					case <-ctx.Done():
 					}
-				})
+				}})
 				if err == nil {
 					mu.Lock()
 					stops = append(stops, stop)

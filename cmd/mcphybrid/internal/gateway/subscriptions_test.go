@@ -110,7 +110,13 @@ func subscribe(t *testing.T, c *client.Client, told <-chan mcp.JSONRPCNotificati
 // overPipes serves one client over standard input and output.
 func overPipes(t *testing.T, servers ...mcphybrid.ServerConfig) connector {
 	return func(t *testing.T, more ...client.ClientOption) *client.Client {
-		g := newGateway(gatewayOptions{servers: servers, wait: patience, grace: time.Second, logLevel: mcp.LoggingLevelInfo, log: slog.New(slog.DiscardHandler)})
+		return through(newGateway(gatewayOptions{servers: servers, wait: patience, grace: time.Second, logLevel: mcp.LoggingLevelInfo, log: slog.New(slog.DiscardHandler)}))(t, more...)
+	}
+}
+
+// through serves one client of a gateway over standard input and output.
+func through(g *gateway) connector {
+	return func(t *testing.T, more ...client.ClientOption) *client.Client {
 		in, toGateway := io.Pipe()
 		fromGateway, out := io.Pipe()
 		ctx, cancel := context.WithCancel(context.Background())
@@ -180,6 +186,26 @@ func TestUpdatesReachSubscribers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// One request may ask for several resources: the client is told which it has, and of each.
+func TestSubscriptionsOfOneRequest(t *testing.T) {
+	b := newBoard("b")
+	_, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{b.config("b")}}, web.Options{})
+	c, told := connect(t, overHTTP(url), "test", generations["modern"]...)
+	both := []string{"mcphybrid://b/mem://a", "mcphybrid://b/mem://b"}
+	stop, err := c.ListenAsync(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: append(both, "mcphybrid://b/mem://c")}, func(error) {})
+	require.NoError(t, err)
+	n := wait(t, told, mcp.MethodNotificationSubscriptionsAcknowledged)
+	assert.Equal(t, map[string]any{"resourceSubscriptions": []any{both[0], both[1]}}, n.Params.AdditionalFields["notifications"])
+	for i, uri := range []string{"mem://b", "mem://a"} {
+		b.update(uri)
+		assert.Equal(t, both[1-i], wait(t, told, mcp.MethodNotificationResourceUpdated).Params.AdditionalFields["uri"])
+	}
+	stop()
+	for ctx := within(t); b.count("mem://a")+b.count("mem://b") != 0; {
+		require.NoError(t, ctx.Err(), "the server still has them")
 	}
 }
 
@@ -301,4 +327,50 @@ func (b slowBoard) HandleMessage(ctx context.Context, message json.RawMessage) m
 		b.before()
 	}
 	return b.board.HandleMessage(ctx, message)
+}
+
+// What a client is subscribed to outlives its server if that is replaced, and the client is told
+// of it. What the other server does not have can't be subscribed to any more.
+func TestSubscriptionsOutliveTheirServer(t *testing.T) {
+	for generation, opts := range generations {
+		t.Run(generation, func(t *testing.T) {
+			was, is := newBoard("b"), newBoard("b")
+			is.DeleteResources("mem://b")
+			g, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{was.config("b"), newBoard("other").config("other")}}, web.Options{})
+			open := overHTTP(url)
+			if generation == "legacy" {
+				open = overHTTP(url, transport.WithContinuousListening())
+			}
+			c, told := connect(t, open, "test", opts...)
+			const a, b = "mcphybrid://b/mem://a", "mcphybrid://b/mem://b"
+			for _, uri := range []string{b, a} { // the newer protocol's client then listens to the last one only
+				_, err := subscribe(t, c, told, uri)
+				require.NoError(t, err)
+			}
+			cfg := is.config("b")
+			g.replace(g.begin, "b", &cfg)
+			n := wait(t, told, mcp.MethodNotificationResourceUpdated)
+			assert.Equal(t, a, n.Params.AdditionalFields["uri"], "it may have changed meanwhile")
+			assert.Equal(t, 1, is.count("mem://a"))
+			is.update("mem://a")
+			n = wait(t, told, mcp.MethodNotificationResourceUpdated)
+			assert.Equal(t, a, n.Params.AdditionalFields["uri"])
+			_, err := subscribe(t, c, told, b)
+			require.Error(t, err)
+
+			g.replace(g.begin, "b", nil)
+			_, err = subscribe(t, c, told, a)
+			require.Error(t, err)
+			for ctx := within(t); g.updates.count() > 0; { // a stream that the client leaves may end later
+				require.NoError(t, ctx.Err())
+			}
+		})
+	}
+}
+
+// count returns how many there are.
+func (s *follows) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
 }

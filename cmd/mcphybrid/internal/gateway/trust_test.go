@@ -265,7 +265,7 @@ func TestTrustFileThatOthersWriteMeanwhile(t *testing.T) {
 	file := filepath.Join(folder, "known.json")
 	commandtest.ReplaceFile(t, file, string(approved))
 	require.NoError(t, os.Chmod(file, 0o622))
-	look := func() { g.follows[0].Check(g.opts.log) }
+	look := func() { g.followed[0].Check(g.opts.log) }
 	look()
 	assert.Contains(t, book.String(), "others can write it (mode 0622)")
 	assert.Len(t, trust.Quarantined(g.mgr), 1)

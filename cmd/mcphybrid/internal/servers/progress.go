@@ -7,15 +7,29 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
-// starting draws how servers start: a line for each.
+// starting draws how servers start: how many are ready, a line for each that starts now, and
+// one for each that failed.
 func starting(servers func() []mcphybrid.ServerStatus) func() []string {
 	return func() (lines []string) {
-		for _, s := range servers() {
-			lines = append(lines, startLine(s, time.Now()))
+		ready, all, now := 0, servers(), time.Now()
+		var failed []string
+		for _, s := range all {
+			switch s.State {
+			case mcphybrid.StateReady, mcphybrid.StateDegraded, mcphybrid.StateCached:
+				ready++
+			case mcphybrid.StateDown, mcphybrid.StateUnauthorized:
+				failed = append(failed, startLine(s, now))
+			case mcphybrid.StateConnecting:
+				if !upstream.IsQueued(s.Err) {
+					lines = append(lines, startLine(s, now))
+				}
+			}
 		}
-		return lines
+		count := fmt.Sprintf("%d of %d servers are ready", ready, len(all))
+		return append(append([]string{count}, lines...), failed...)
 	}
 }
 
@@ -24,7 +38,7 @@ func startLine(s mcphybrid.ServerStatus, now time.Time) string {
 	switch s.State {
 	case mcphybrid.StateConnecting:
 		if s.Failures == 0 && s.Err != nil { // why it takes long
-			note += ": " + cause.Of(s.Err).What
+			note = cause.Of(s.Err).What
 		}
 	case mcphybrid.StateReady:
 		mark, note, took = "✓", fmt.Sprintf("ready, %d tools", s.Tools), s.Took

@@ -9,6 +9,25 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// The first line counts, then come those that start now, then those that failed. Who waits for
+// its turn, or is ready, has no line.
+func TestStarting(t *testing.T) {
+	t.Parallel()
+	all := func() []mcphybrid.ServerStatus {
+		return []mcphybrid.ServerStatus{
+			{Name: "a", State: mcphybrid.StateReady},
+			{Name: "b", State: mcphybrid.StateDown, Err: fmt.Errorf("no luck")},
+			{Name: "c", State: mcphybrid.StateConfigured},
+			{Name: "d", State: mcphybrid.StateConnecting, Since: time.Now()},
+		}
+	}
+	lines := starting(all)()
+	assert.Len(t, lines, 3)
+	assert.Equal(t, "1 of 4 servers are ready", lines[0])
+	assert.Contains(t, lines[1], "… d ")
+	assert.Contains(t, lines[2], "✗ b ")
+}
+
 func TestStartLine(t *testing.T) {
 	now := time.Unix(100, 0)
 	var lines []string
@@ -23,7 +42,7 @@ func TestStartLine(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"… a                      1.50s  connecting",
-		"… b                      0.00s  connecting: it is at work",
+		"… b                      0.00s  it is at work",
 		"✓ a name that is too …   0.25s  ready, 7 tools",
 		"✗ c                      2.00s  failed: no luck",
 		"✗ d                      2.00s  wants a login: mcphybrid login d",

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
 // Starts tells, a line at a time, how servers start: what is ready or failed and how long it
 // took, and what is still waited for. The zero value has told nothing.
 type Starts struct {
-	told   map[string]bool
-	waited time.Time // when it last told what it waits for, or began
+	told   map[string]bool // whether the server was ready, when it was told last
+	waited time.Time       // when it last told what it waits for, or began
 	begun  time.Time
 }
 
@@ -24,24 +25,29 @@ func (s *Starts) Lines(all []mcphybrid.ServerStatus, now time.Time) (lines []str
 	if s.told == nil {
 		s.told, s.begun, s.waited = make(map[string]bool), now, now
 	}
-	var waits []string
+	var waits []mcphybrid.ServerStatus
 	for _, st := range all {
 		switch st.State {
 		case mcphybrid.StateReady, mcphybrid.StateDown, mcphybrid.StateUnauthorized, mcphybrid.StateDegraded:
-			if !s.told[st.Name] {
-				s.told[st.Name] = true
+			ready := st.State == mcphybrid.StateReady || st.State == mcphybrid.StateDegraded
+			if was, told := s.told[st.Name]; !told || was != ready {
+				s.told[st.Name] = ready
 				lines = append(lines, startLine(st, now))
 			}
 		default:
-			if !s.told[st.Name] {
-				waits = append(waits, st.Name)
+			if _, told := s.told[st.Name]; !told {
+				waits = append(waits, st)
 			}
 		}
 	}
 	if len(waits) > 0 && now.Sub(s.waited) >= patience {
 		s.waited = now
-		for _, name := range waits[:min(len(waits), 5)] {
-			lines = append(lines, fmt.Sprintf("… still waiting for %s, after %.0fs", name, now.Sub(s.begun).Seconds()))
+		for _, st := range waits[:min(len(waits), 5)] {
+			line := fmt.Sprintf("… still waiting for %s, after %.0fs", st.Name, now.Sub(s.begun).Seconds())
+			if upstream.IsQueued(st.Err) {
+				line += ": " + st.Err.Error()
+			}
+			lines = append(lines, line)
 		}
 		if more := len(waits) - 5; more > 0 {
 			lines = append(lines, fmt.Sprintf("  and for %d more", more))
@@ -84,9 +90,8 @@ func became(all []mcphybrid.ServerStatus, took time.Duration) string {
 			cached++
 		}
 	}
-	from := ""
 	if cached > 0 {
-		from = fmt.Sprintf(", %d more are known from the cache", cached)
+		return fmt.Sprintf("%d of %d servers can be used after %.2fs, with %d tools; %d servers are known from the cache until they connect", ready+cached, len(all), took.Seconds(), tools, cached)
 	}
-	return fmt.Sprintf("%d of %d servers are ready after %.2fs%s, with %d tools", ready, len(all), took.Seconds(), from, tools)
+	return fmt.Sprintf("%d of %d servers are ready after %.2fs, with %d tools", ready, len(all), took.Seconds(), tools)
 }

@@ -50,6 +50,35 @@ func TestLargeMessagesShareRoom(t *testing.T) {
 	})
 }
 
+// A message takes the room that it says it needs. One that does not say takes as much as a
+// message may have, and may not have more.
+func TestRoomOfMessages(t *testing.T) {
+	const most = 1 << 20
+	in := newIntake(limits.Limits{Message: most, Messages: most, Read: time.Second})
+	for _, test := range []struct{ length, said, room int }{
+		{limits.SmallMessage, -1, 0},
+		{limits.SmallMessage + 1, limits.SmallMessage + 1, limits.SmallMessage + 1},
+		{limits.SmallMessage + 1, -1, most},
+		{most, -1, most},
+		{most + 1, -1, 0},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", test.length)))
+		require.NoError(t, err)
+		r.ContentLength = int64(test.said)
+		data, room, err := in.read(t.Context(), r)
+		in.large.give(nil, room)
+		if test.length > most {
+			full := new(limits.Error)
+			require.ErrorAs(t, err, &full)
+			assert.Equal(t, http.StatusRequestEntityTooLarge, full.Status)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, test.room, room, "%d bytes, said %d", test.length, test.said)
+		assert.Len(t, data, test.length)
+	}
+}
+
 // Small messages with many values share room too: decoded, each takes many times its bytes.
 func TestManyValuesShareRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 
 // A Sessions has the sessions of clients over HTTP. If there are too many, it ends
 // one that answers nothing: first one whose client never asked anything, then the one
-// that was silent longest. A session that ends cancels its requests.
+// that was silent longest. A session that ends cancels its requests. mcp-go would end silent
+// ones too, with the calls that run in them.
 type Sessions struct {
 	max int
 	End func(id string) // ends a session of mcp-go
@@ -53,9 +54,9 @@ func ownerOf(ctx context.Context) owner { return owner{tokens.HolderOf(ctx), Ser
 type begunKey struct{}
 
 // ResolveSessionIdManager implements [server.SessionIdManagerResolver]. Without a request,
-// mcp-go ends sessions that were silent.
+// mcp-go ends a session that the table does not have any more.
 func (t *Sessions) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
-	m := sessionIDs{t, new(*httpSession), owner{}, r == nil}
+	m := sessionIDs{t, new(*httpSession), owner{}}
 	if r != nil {
 		m.of = ownerOf(r.Context())
 		if begun, ok := r.Context().Value(begunKey{}).(**httpSession); ok {
@@ -70,7 +71,6 @@ type sessionIDs struct {
 	*Sessions
 	begun **httpSession
 	of    owner
-	all   bool // it may end the sessions of all owners
 }
 
 // Generate implements [server.SessionIdManager]. The session has a request until leave.
@@ -124,7 +124,7 @@ func (t sessionIDs) Validate(id string) (isTerminated bool, err error) {
 func (t sessionIDs) Terminate(id string) (isNotAllowed bool, err error) {
 	t.mu.Lock()
 	s := t.open[id]
-	if s != nil && s.of != t.of && !t.all {
+	if s != nil && s.of != t.of {
 		t.mu.Unlock()
 		return true, nil
 	}
@@ -150,16 +150,35 @@ func (t *Sessions) enter(id string, of owner, listens bool) *httpSession {
 	if !listens {
 		s.requests++
 	}
-	s.used = true
+	s.used, s.last = true, time.Now()
 	return s
 }
 
 // EndOthers ends the sessions of those who may not stay.
 func (t *Sessions) EndOthers(stays func(*tokens.Holder) bool) {
+	t.endAll(func(s *httpSession) bool { return !stays(s.of.holder) })
+}
+
+// EndSilent ends sessions in which nothing was asked, answered or told for that long, until ctx
+// ends. It looks twice in that time, and at most each second.
+func (t *Sessions) EndSilent(ctx context.Context, long time.Duration) {
+	looks := time.NewTicker(max(long/2, time.Second))
+	defer looks.Stop()
+	for {
+		select {
+		case <-looks.C:
+			t.endAll(func(s *httpSession) bool { return s.requests == 0 && time.Since(s.last) >= long })
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (t *Sessions) endAll(which func(*httpSession) bool) {
 	t.mu.Lock()
 	var ended []*httpSession
 	for id, s := range t.open {
-		if !stays(s.of.holder) {
+		if which(s) {
 			delete(t.open, id)
 			ended = append(ended, s)
 		}
@@ -204,7 +223,9 @@ func (t *Sessions) withSession(next http.Handler) http.Handler {
 		if id != "" {
 			listens := r.Method == http.MethodGet
 			if s := t.enter(id, ownerOf(r.Context()), listens); s != nil {
-				if !listens {
+				if listens {
+					out = telling{out, t, s}
+				} else {
 					defer t.leave(s)
 				}
 				defer context.AfterFunc(s.over, cancel)()
@@ -218,3 +239,20 @@ func (t *Sessions) withSession(next http.Handler) http.Handler {
 		next.ServeHTTP(out, r.WithContext(context.WithValue(ctx, begunKey{}, begun)))
 	})
 }
+
+// telling is the answer to a client that listens. What it is told ends a silence.
+type telling struct {
+	http.ResponseWriter
+	table   *Sessions
+	session *httpSession
+}
+
+func (t telling) Write(p []byte) (int, error) {
+	t.table.mu.Lock()
+	t.session.last = time.Now()
+	t.table.mu.Unlock()
+	return t.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController].
+func (t telling) Unwrap() http.ResponseWriter { return t.ResponseWriter }

@@ -40,6 +40,25 @@ func TestLinesHaveALimit(t *testing.T) {
 	}
 }
 
+// A message has as many bytes as the limit says, its end counted, however the reader's buffer cuts it.
+func TestLongestLine(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{10, limits.SmallMessage, limits.SmallMessage + 1, 3 * limits.SmallMessage} {
+		for more, end := range []string{"", "\n"} {
+			fits := strings.Repeat("x", limit-more) + end
+			var out answers
+			got, err := io.ReadAll(NewLineReader(strings.NewReader(fits), limits.Limits{Message: limit, Values: 9}, NewLineWriter(&out, nil)))
+			require.NoError(t, err)
+			assert.Equal(t, len(fits), len(got), limit)
+			assert.Zero(t, out.Len(), limit)
+			got, err = io.ReadAll(NewLineReader(strings.NewReader("x"+fits), limits.Limits{Message: limit, Values: 9}, NewLineWriter(&out, nil)))
+			require.NoError(t, err)
+			assert.Empty(t, got, limit)
+			assert.Equal(t, 1, strings.Count(out.String(), "\n"), limit)
+		}
+	}
+}
+
 // FuzzLines feeds a client's bytes: what is handed on are its lines within the limits.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nbb\n"), 5)
@@ -105,3 +124,52 @@ type brokenLine struct{ err error }
 
 func (b brokenLine) Write(p []byte) (int, error) { return len(p), b.err }
 func (b brokenLine) Close() error                { return nil }
+
+// pipe is the client's end of a line, which may be closed.
+type pipe struct {
+	answers
+	closed bool
+}
+
+func (p *pipe) Close() error {
+	p.closed = true
+	return errors.New("closed")
+}
+
+// A notification is one line. What can't be one is not written.
+func TestNotificationsAreLines(t *testing.T) {
+	t.Parallel()
+	p := new(pipe)
+	l := NewLineWriter(p, nil)
+	assert.True(t, l.Notify("notifications/a", map[string]any{"x": "1\n2"}))
+	assert.False(t, l.Notify("notifications/b", func() {}))
+	assert.True(t, l.Notify("notifications/c", nil))
+	assert.Equal(t, `{"jsonrpc":"2.0","method":"notifications/a","params":{"x":"1\n2"}}`+"\n"+`{"jsonrpc":"2.0","method":"notifications/c"}`+"\n", p.String())
+	assert.False(t, NewLineWriter(brokenLine{errors.New("broken pipe")}, nil).Notify("notifications/a", nil))
+	assert.EqualError(t, l.Close(), "closed")
+	assert.True(t, p.closed)
+}
+
+// A request to listen goes on until its acknowledgement, or its answer, is written.
+func TestAcknowledgements(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		`no JSON`: false,
+		`{"method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":8}}}`: false,
+		`{"method":"notifications/x","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`:                          false,
+		`{"id":8,"result":{}}`: false,
+		`{"id":7,"result":{}}`: true,
+		`{"method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`: true,
+	} {
+		l := NewLineWriter(new(answers), nil)
+		ack := l.Acknowledged(t.Context(), []byte("7"))
+		_, err := io.WriteString(l, line+"\n")
+		require.NoError(t, err)
+		select {
+		case <-ack:
+			assert.True(t, want, line)
+		default:
+			assert.False(t, want, line)
+		}
+	}
+}

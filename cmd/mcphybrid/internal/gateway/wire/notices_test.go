@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -85,4 +86,124 @@ func TestUpdatesBesideLogMessages(t *testing.T) {
 	}
 	n.TellUpdate("mem://", "mem://part")
 	assert.Equal(t, "mem://part", n.due[maxLogs].uri)
+}
+
+// said is a stream that keeps the methods, until it is full.
+type said struct {
+	methods []string
+	room    int
+}
+
+func (s *said) Notify(method string, _ any) bool {
+	if len(s.methods) == s.room {
+		return false
+	}
+	s.methods = append(s.methods, method)
+	return true
+}
+
+// What is told waits for the client, then for a stream, once each.
+func TestNoticesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, s := NewNotices(), &said{room: 9}
+		assert.False(t, n.Begun())
+		detach := n.Attach(s, true)
+		for _, method := range []string{"a", "b", "a"} {
+			n.Tell(method)
+		}
+		synctest.Wait()
+		assert.Empty(t, s.methods, "the client is not ready")
+		n.Begin()
+		assert.True(t, n.Begun())
+		synctest.Wait()
+		assert.Equal(t, []string{"a", "b"}, s.methods)
+		n.TellLog("log", 1)
+		synctest.Wait()
+		assert.Equal(t, []string{"a", "b", methodLog}, s.methods, "the client is told at once")
+		s.methods = s.methods[:2]
+		n.Tell("a")
+		synctest.Wait()
+		assert.Equal(t, []string{"a", "b", "a"}, s.methods, "the first one waits no longer")
+		detach()
+		n.Tell("c")
+		synctest.Wait()
+		assert.Len(t, s.methods, 3, "there is no stream")
+		n.Attach(s, true)
+		synctest.Wait()
+		assert.Equal(t, []string{"a", "b", "a", "c"}, s.methods)
+	})
+}
+
+// A stream that stays is better than an answer, and the last of those that stay is the best. What one
+// does not take goes to the next.
+func TestBestStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, first, last, answer := NewNotices(), &said{room: 9}, &said{room: 2}, new(said)
+		n.Begin()
+		n.Attach(first, true)
+		n.Attach(last, true)
+		n.Attach(answer, false)
+		for _, method := range []string{"a", "b", "c", "d"} {
+			n.Tell(method)
+		}
+		synctest.Wait()
+		assert.Equal(t, []string{"a", "b"}, last.methods)
+		assert.Equal(t, []string{"c", "d"}, first.methods)
+		assert.Equal(t, []Sink{answer, first}, n.streams)
+	})
+}
+
+// While the client waits for a list, it is not told that the list has changed; nor afterwards, unless the
+// change may be one of templates.
+func TestNoticesOfAListThatIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const tools, resources = "notifications/tools/list_changed", "notifications/resources/list_changed"
+		n, s := NewNotices(), &said{room: 9}
+		n.Begin()
+		n.Attach(s, true)
+		for _, method := range []string{tools, resources} {
+			first, second := n.Ask(method), n.Ask(method)
+			n.Tell(method)
+			n.Tell("other")
+			synctest.Wait()
+			first()
+			synctest.Wait()
+			assert.True(t, n.Waits(method))
+			assert.Equal(t, []string{"other"}, s.methods)
+			n.Tell(method)
+			second()
+			synctest.Wait()
+			assert.False(t, n.Waits(method))
+			if method == resources {
+				assert.Equal(t, []string{"other", resources}, s.methods)
+			} else {
+				assert.Equal(t, []string{"other"}, s.methods)
+			}
+			s.methods = nil
+			n.Tell(method)
+			synctest.Wait()
+			assert.Equal(t, []string{method}, s.methods)
+			s.methods = nil
+		}
+	})
+}
+
+// If 100 updates wait, what the client is subscribed to stands for the parts that follow.
+func TestUpdatesThatWaitAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, s := NewNotices(), new(heard)
+		n.TellLog("log", 1)
+		var want []any
+		for i := range 105 {
+			uri := fmt.Sprint("whole/", i)
+			n.TellUpdate("whole", uri)
+			if i < 100 {
+				want = append(want, map[string]string{"uri": uri})
+			}
+		}
+		n.Begin()
+		n.Attach(s, true)
+		synctest.Wait()
+		assert.Equal(t, append(append([]any{"log"}, want...), map[string]string{"uri": "whole"}), s.params)
+	})
 }

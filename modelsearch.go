@@ -1,17 +1,16 @@
 package mcphybrid
 
+// The search by the model, and its answer. mayfind.go says what it may find, search.go finds.
+
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/result"
-	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -132,6 +131,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	if err != nil {
 		return mcp.NewToolResultError(textBadMeta(metaSearch, err))
 	}
+	connecting := s.tenant.manager.connectingServers(s.rights) // read before the tools: a ready server has its tools
 	v := s.view()
 	hits := v.search(ctx, query, SearchOptions{Limit: max(n, 1)}, s.mayFind(v)).Hits
 	var found, without []*BridgeTool
@@ -174,7 +174,7 @@ func (s *Session) answerSearch(ctx context.Context, args json.RawMessage) *mcp.C
 	readOnly := slices.ContainsFunc(answer.Tools, func(t foundTool) bool { return t.ReadOnly })
 	answer.Message = searchOutcome{
 		found: len(found), readOnly: readOnly, byBridge: v.disclosure == ByBridge, byProvider: v.disclosure == ByProvider && !v.loads, client: v.client,
-		keywords: v.hasTerms(query), callable: callable, without: namesOf(without), connecting: s.tenant.manager.connectingServers(v.rights), instructed: len(answer.Servers) > 0,
+		keywords: v.hasTerms(query), callable: callable, without: namesOf(without), connecting: connecting, instructed: len(answer.Servers) > 0,
 	}.message()
 	text := text.JSON(answer)
 	s.countSearch(len(found))
@@ -201,34 +201,6 @@ func (s *Session) shownNames(found []*BridgeTool) []string {
 		listed[e.toolName()] = e.isTool()
 	}
 	return namesOf(slices.DeleteFunc(slices.Clone(found), func(t *BridgeTool) bool { return !listed[t.name] }))
-}
-
-// mayFind returns a function that reports whether the model's search may find a tool: a deferred
-// one. With ByBridge, it also finds inline tools that came after the model was sent its list. What a
-// search of OpenAI's has loaded can be loaded again: the host may have taken the answer out of
-// the conversation. With ByProvider, once nothing can be added, it finds only tools that the
-// model was sent.
-func (s *Session) mayFind(v *view) func(*BridgeTool, standing) bool {
-	may := v.deferredTools()
-	if v.disclosure != ByBridge && !v.loads && !v.fixed {
-		return may
-	}
-	s.mu.Lock()
-	list := s.shown
-	s.mu.Unlock()
-	told := make(map[string]bool)
-	for _, e := range list {
-		if e.isTool() && !(v.loads && e.slot == asDeferred) {
-			told[e.tool.name] = true
-		}
-	}
-	if v.loads {
-		return func(t *BridgeTool, st standing) bool { return st.Searchable() && !told[t.name] }
-	}
-	if v.disclosure != ByBridge { // the model has no way to others
-		return func(t *BridgeTool, st standing) bool { return may(t, st) && told[t.name] }
-	}
-	return func(t *BridgeTool, st standing) bool { return may(t, st) || st == inline && !told[t.name] }
 }
 
 // serversNamed returns the servers with instructions that query names, and nothing else, in
@@ -292,25 +264,4 @@ func (v *view) alreadyMatching(ctx context.Context, query string) (names []strin
 		names = append(names, h.Tool.name)
 	}
 	return names
-}
-
-// parseSearchArguments returns the query and the number of results, which is
-// standard if args have none. The number may be any, even negative. A fraction is
-// cut off.
-func parseSearchArguments(args json.RawMessage, standard int, required bool) (query string, n int, err error) {
-	var in struct {
-		Query      string   `json:"query"`
-		MaxResults *float64 `json:"max_results"`
-	}
-	err = schema.Members(args, &in, "query", func() bool { return required && strings.TrimSpace(in.Query) == "" })
-	switch {
-	case err != nil:
-		return "", 0, err
-	case len(in.Query) > maxQueryBytes:
-		return "", 0, fmt.Errorf(`"query" has %d bytes, more than the limit of %d`, len(in.Query), maxQueryBytes)
-	case in.MaxResults == nil:
-		return in.Query, standard, nil
-	}
-	// Keep the number within an int, so that the conversion is defined.
-	return in.Query, int(math.Max(math.MinInt32, math.Min(math.MaxInt32, *in.MaxResults))), nil
 }

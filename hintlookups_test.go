@@ -15,6 +15,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/enrich"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,18 +49,8 @@ func enriched(m *Manager) (n int) {
 
 // logged returns a logger and the text that it writes.
 func logged() (*slog.Logger, func() string) {
-	var mu sync.Mutex
-	var b strings.Builder
-	w := writerFunc(func(p []byte) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return b.Write(p)
-	})
-	return slog.New(slog.NewTextHandler(w, nil)), func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return b.String()
-	}
+	var log mcptest.Log
+	return slog.New(slog.NewTextHandler(&log, nil)), log.String
 }
 
 type writerFunc func(p []byte) (int, error)

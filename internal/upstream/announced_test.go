@@ -14,20 +14,20 @@ import (
 func TestWaitForToolChanges(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		during func(c *toolChanges, cancel, over func()) // after a second
+		during func(c *announcedChanges, cancel, over func()) // after a second
 		want   time.Duration
 	}{
-		"nothing happens":            {func(*toolChanges, func(), func()) {}, 2 * time.Second},
-		"all is listed":              {func(c *toolChanges, _, _ func()) { c.list(2) }, time.Second},
-		"a part is listed":           {func(c *toolChanges, _, _ func()) { c.list(1) }, 2 * time.Second},
-		"one after the other":        {func(c *toolChanges, _, _ func()) { c.list(1); c.list(2) }, time.Second},
-		"an old listing comes later": {func(c *toolChanges, _, _ func()) { c.list(2); c.list(1) }, time.Second},
-		"the call ends":              {func(_ *toolChanges, cancel, _ func()) { cancel() }, time.Second},
-		"the connection ends":        {func(_ *toolChanges, _, over func()) { over() }, time.Second},
+		"nothing happens":            {func(*announcedChanges, func(), func()) {}, 2 * time.Second},
+		"all is listed":              {func(c *announcedChanges, _, _ func()) { c.list(2) }, time.Second},
+		"a part is listed":           {func(c *announcedChanges, _, _ func()) { c.list(1) }, 2 * time.Second},
+		"one after the other":        {func(c *announcedChanges, _, _ func()) { c.list(1); c.list(2) }, time.Second},
+		"an old listing comes later": {func(c *announcedChanges, _, _ func()) { c.list(2); c.list(1) }, time.Second},
+		"the call ends":              {func(_ *announcedChanges, cancel, _ func()) { cancel() }, time.Second},
+		"the connection ends":        {func(_ *announcedChanges, _, over func()) { over() }, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := new(toolChanges)
+				c := new(announcedChanges)
 				c.announce()
 				c.announce()
 				announced := c.count()
@@ -51,7 +51,7 @@ func TestWaitForToolChanges(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		new(toolChanges).wait(t.Context(), 0, nil)
+		new(announcedChanges).wait(t.Context(), 0, nil)
 		assert.Zero(t, time.Since(begun), "nothing was announced")
 	})
 }

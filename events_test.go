@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -60,6 +61,7 @@ func TestADeadServerIsHeard(t *testing.T) {
 	}
 	lines := log.String()
 	assert.Equal(t, 2, strings.Count(lines, `msg="mcphybrid: a server is ready" server=mortal`), lines)
+	assert.Regexp(t, `a server is ready" server=mortal tools=[1-9]\d* took=\d`, lines)
 	assert.Regexp(t, `level=WARN msg="mcphybrid: a server is down" server=mortal error="exit status 4; its last words: .*" retry=`, lines)
 }
 
@@ -267,4 +269,41 @@ func TestAlarmOnAServerThatStaysDown(t *testing.T) {
 		assert.Contains(t, down[0].Cause.What, "no disk")
 		assert.LessOrEqual(t, len(snap.Events()), 7)
 	})
+}
+
+// A server that lists its tools again while all is being closed has not failed.
+func TestClosingIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := serving("web", echoTool("echo", "Echoes"))
+		states := make(chan State, 10)
+		book := new(mcptest.Log)
+		m := NewManager(&Options{Servers: []ServerConfig{cfg}, Logger: slog.New(slog.NewTextHandler(book, nil)), OnEvent: func(e Event) {
+			if e.Kind == EventServer {
+				states <- e.State
+			}
+		}})
+		require.NoError(t, m.Start(t.Context()))
+		m.NewSession(&SessionOptions{Registry: &lastWords{ToolRegistry: NewRegistry(), said: func() {
+			mcpServer(cfg).AddTools(echoTool("late", "Comes late"))
+			time.Sleep(time.Second) // of the bubble
+			synctest.Wait()
+		}}}).Tools()
+		require.NoError(t, m.Close())
+		require.Len(t, states, 2)
+		assert.Equal(t, StateConnecting, <-states)
+		assert.Equal(t, StateReady, <-states)
+		assert.NotContains(t, book.String(), "WARN")
+	})
+}
+
+// A lastWords is a table that says something when the first tool leaves it.
+type lastWords struct {
+	*ToolRegistry
+	once sync.Once
+	said func()
+}
+
+func (r *lastWords) Unregister(t Tool) {
+	r.once.Do(r.said)
+	r.ToolRegistry.Unregister(t)
 }

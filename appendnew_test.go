@@ -176,32 +176,6 @@ func TestShownToolsAreCallable(t *testing.T) {
 
 func isBridgeTool(t Tool) bool { _, ok := t.(*BridgeTool); return ok }
 
-// Tools that come after the sections were sent follow them in new sections.
-func TestSectionsGrow(t *testing.T) {
-	t.Parallel()
-	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 3}, Prompt: PromptOptions{ListInline: true}, Servers: []ServerConfig{inProcess("a", 2)}})
-	s := m.NewSession(nil)
-	first := s.PromptSections(PromptFull)
-	assert.NotContains(t, first, textSearchHeading)
-	assert.True(t, strings.HasSuffix(first, "- mcp_a__tool_001: Does chore 1 for a\n"), first)
-
-	require.NoError(t, m.AddServer(t.Context(), inProcess("b", 3)))
-	second := s.PromptSections(PromptFull)
-	grown, ok := strings.CutPrefix(second, first)
-	require.True(t, ok, second)
-	assert.True(t, strings.HasPrefix(grown, "- mcp_b__tool_000: Does chore 0 for b\n\n"+textSearchHeading+"2 more tools are available from these MCP servers: b (2).\n"), grown)
-
-	require.True(t, m.RemoveServer("a"))
-	require.NoError(t, m.AddServer(t.Context(), inProcess("c", 1)))
-	grown, ok = strings.CutPrefix(s.PromptSections(PromptFull), second)
-	require.True(t, ok)
-	assert.Equal(t, "\n"+textMoreToolsHeading+"- mcp_b__tool_001: Does chore 1 for b\n- mcp_b__tool_002: Does chore 2 for b\n\n1 more tools are available from these MCP servers: c (1).\n", grown)
-	assert.Equal(t, strings.TrimPrefix(s.sections(s.show(), true, false), "\n\n"), s.InlineSection())
-
-	assert.Empty(t, s.Compact())
-	assert.Equal(t, m.NewSession(nil).PromptSections(PromptFull), s.PromptSections(PromptFull))
-}
-
 // The first request decides what is sent. Looking at the figures before does
 // not.
 func TestNothingIsFixedBeforeItIsSent(t *testing.T) {
@@ -263,9 +237,16 @@ func TestByBridge(t *testing.T) {
 			assert.Equal(t, text, resultText(t, r))
 		}
 	}
-	for _, args := range []string{`{}`, `{"names":[]}`, `{"names":"x"}`, `{"names":["` + strings.Repeat(`x","`, maxDescribed) + `y"]}`} {
-		assert.True(t, ask(DescribeToolName, args).IsError, args)
+	most := `{"names":["` + strings.Repeat(`x","`, maxDescribed-1) + `x"`
+	for args, text := range map[string]string{
+		`{}`: `"names" is missing or empty`, `{"names":[]}`: `"names" is missing or empty`, `{"names":"x"}`: `"names" is a JSON string, want a list`,
+		most + `,"y"]}`: `"names" has 21 names, more than the limit of 20`, most + `,1]}`: `"names" is a JSON number, want a string`,
+	} {
+		r := ask(DescribeToolName, args)
+		assert.True(t, r.IsError, args)
+		assert.Contains(t, resultText(t, r), text, args)
 	}
+	assert.False(t, ask(DescribeToolName, most+`]}`).IsError, "so many are described")
 	assert.Contains(t, resultText(t, ask(CallToolName, `{"name":"mcp_tool_search","query":"chore 7"}`)), `"mcp_a__tool_007"`)
 	assert.Contains(t, resultText(t, ask(CallToolName, `{"name":"mcp_tool_call","arguments":{"name":"mcp_a__tool_007"}}`)), "it can't call itself")
 	assert.NotContains(t, want, ReadOnlyCallToolName)

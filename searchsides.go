@@ -12,8 +12,11 @@ import (
 	"github.com/mcphybrid/mcphybrid/vector"
 )
 
-// A want describes a search.
-type want struct {
+// One search of several indexes (searchindexes.go), by words, by meaning, or by both: what each finds becomes
+// one list.
+
+// A searchRequest describes a search.
+type searchRequest struct {
 	query     string
 	n         int
 	perServer int            // limit of tools per server; no limit if zero or negative
@@ -25,114 +28,8 @@ type want struct {
 	vector func(context.Context) ([]float32, error) // makes the query's vector once; nil without meaning
 }
 
-// A searchPart is one index of tools that a session sees.
-type searchPart struct {
-	*catalog
-	verdicts *verdicts
-	semantic *semantic                        // searches these tools by meaning, or nil
-	may      func(*BridgeTool, standing) bool // reports which tools may be found
-	only     []bool                           // which documents, or nil for all
-	among    []int                            // the same documents
-}
-
-// parts returns the indexes in which at least one tool may be found, of one of these
-// servers if there are any. The tools that the catalogs have not indexed have an index of
-// their own.
-func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) (list []searchPart) {
-	may := v.seenBy(among)
-	left := false
-	for i, c := range slices.Backward(v.catalogs) {
-		list = append(list, v.partOf(i, c, may))
-		for _, j := range c.ensureIndex().unindexed {
-			left = left || may(c.tools[j], v.verdicts[i].on(j).standing)
-		}
-	}
-	if left {
-		rest := searchPart{catalog: v.unindexed(), may: may}
-		of := new(serverVerdicts)
-		for _, t := range rest.tools {
-			of.of = append(of.of, verdict{standing: v.standing(t)})
-		}
-		rest.verdicts = &verdicts{catalog: rest.catalog, servers: []*serverVerdicts{of}}
-		list = append(list, rest)
-	}
-	return ofServers(list, servers)
-}
-
-// partsWithInline is parts with one index of all tools of each catalog.
-func (v *view) partsWithInline(among func(*BridgeTool, standing) bool, servers ...string) (list []searchPart) {
-	may := v.seenBy(among)
-	for i, c := range slices.Backward(v.catalogs) {
-		list = append(list, v.partOf(i, c.withInline(), may))
-	}
-	return ofServers(list, servers)
-}
-
-// partOf returns the part that has the tools of the i-th catalog, which c is, or c with
-// another index.
-func (v *view) partOf(i int, c *catalog, may func(*BridgeTool, standing) bool) searchPart {
-	return searchPart{catalog: c, verdicts: &v.verdicts[i], semantic: v.tenant.of(c.owner).semantic, may: may}
-}
-
-// ofServers limits parts to the tools of these servers, if there are any, and drops those in
-// which no tool may be found.
-func ofServers(parts []searchPart, servers []string) (list []searchPart) {
-	for _, p := range parts {
-		if len(servers) > 0 {
-			p.limit(servers)
-		}
-		if p.keepsAny() {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
-// keepsAny reports whether a tool may be found in p.
-func (p *searchPart) keepsAny() bool {
-	if p.only != nil {
-		return slices.ContainsFunc(p.among, p.keep)
-	}
-	for doc := range p.indexed() {
-		if p.keep(doc) {
-			return true
-		}
-	}
-	return false
-}
-
-// limit limits p to the tools of these servers.
-func (p *searchPart) limit(servers []string) {
-	p.only = make([]bool, len(p.indexed()))
-	for _, pattern := range servers {
-		p.among = append(p.among, p.servers().matching(pattern)...)
-	}
-	for _, doc := range p.among {
-		p.only[doc] = true
-	}
-}
-
-func (p *searchPart) keep(doc int) bool {
-	if p.only != nil && !p.only[doc] {
-		return false
-	}
-	i := p.indexed()[doc]
-	return p.may(p.tools[i], p.verdicts.on(i).standing)
-}
-
-func (p *searchPart) keepNamed(name string) bool {
-	i, ok := p.indexOf(name)
-	if !ok {
-		return false
-	}
-	doc, ok := slices.BinarySearch(p.indexed(), i) // a store may have more than is indexed
-	return ok && p.keep(doc)
-}
-
-func (p *searchPart) document(doc int) *BridgeTool { return p.tools[p.indexed()[doc]] }
-
 // byWords searches one part by words.
-func (p *searchPart) byWords(ctx context.Context, w want) (a Answer) {
+func (p *searchPart) byWords(ctx context.Context, w searchRequest) (a Answer) {
 	w.n = w.most([]searchPart{*p})
 	// The index knows no servers. So we ask for more until enough are within
 	// the limit.
@@ -155,7 +52,7 @@ func (p *searchPart) byWords(ctx context.Context, w want) (a Answer) {
 }
 
 // most returns how many hits the parts can have by the limits per owner.
-func (w want) most(parts []searchPart) (n int) {
+func (w searchRequest) most(parts []searchPart) (n int) {
 	seen := make(map[*owner]bool)
 	for _, p := range parts {
 		of := p.tools[0].owner
@@ -174,7 +71,7 @@ func (w want) most(parts []searchPart) (n int) {
 // bySides searches parts that have vectors, of one model, by words and by meaning. All
 // hits have one order, by one scale. If no part finds anything by meaning, there is no
 // answer, and errs says why, by part.
-func bySides(ctx context.Context, parts []searchPart, w want) (a Answer, errs []error, ok bool) {
+func bySides(ctx context.Context, parts []searchPart, w searchRequest) (a Answer, errs []error, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, parts[0].semantic.Timeout)
 	defer cancel()
 	w.n = w.most(parts)
@@ -197,7 +94,7 @@ func bySides(ctx context.Context, parts []searchPart, w want) (a Answer, errs []
 // searchBoth searches parts by words and by meaning concurrently. It returns the combined
 // hits, best first, an answer that has no hits yet, the errors by part, and whether a part
 // may have more candidates.
-func searchBoth(ctx context.Context, parts []searchPart, w want, candidates int) (found []Hit, a Answer, errs []error, more bool) {
+func searchBoth(ctx context.Context, parts []searchPart, w searchRequest, candidates int) (found []Hit, a Answer, errs []error, more bool) {
 	se := parts[0].semantic
 	byWords := candidates
 	if w.by == ByMeaning {
@@ -267,7 +164,7 @@ func worthOfRarest(n int) float64 { return math.Log(float64(n+1) / 1.5) }
 // searchAll searches all parts concurrently. Those with vectors have one answer together: the
 // hits of a user and of the system are on one scale. The scores of the others can't be
 // compared: so it takes the best hit of each, then the second best of each, and so on.
-func searchAll(ctx context.Context, parts []searchPart, w want) (a Answer) {
+func searchAll(ctx context.Context, parts []searchPart, w searchRequest) (a Answer) {
 	_ = ctx.Err() // a nil ctx panics here, where the host can recover
 	with := 0     // so many have vectors, and come first
 	if w.by != ByWords {
@@ -326,7 +223,7 @@ func joinOnce(errs []error) error {
 
 // best returns the first n hits of found within the limits per server and per
 // owner. It skips the named tools.
-func (w want) best(found []Hit) []Hit {
+func (w searchRequest) best(found []Hit) []Hit {
 	from := make(map[origin]int)
 	of := make(map[*owner]int)
 	var best []Hit

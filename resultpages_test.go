@@ -286,6 +286,61 @@ func TestResultKinds(t *testing.T) {
 	}
 }
 
+// A client refuses a result without structured content if the tool was listed with an output schema.
+// So what it calls by name keeps it, and what the model reads is cut. What it calls in another way has
+// no output schema, and no other host sends structured content anywhere.
+func TestClientsGetPromisedStructuredContent(t *testing.T) {
+	t.Parallel()
+	long := map[string]any{"big": strings.Repeat("line of text\n", 10_000)}
+	for _, test := range []struct {
+		name     string
+		client   bool
+		schema   string
+		maxMedia int
+		byBridge bool
+		stays    bool
+	}{
+		{"shown on a page", true, "page", 0, false, true},
+		{"promised", true, `{"type":"object"}`, 0, false, true},
+		{"not promised", true, "", 0, false, false},
+		{"by the call tool", true, `{"type":"object"}`, 0, true, false},
+		{"no client", false, `{"type":"object"}`, 0, false, false},
+		{"beyond MaxMedia", true, `{"type":"object"}`, 100_000, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			m, _ := newTestManager(t, &Options{MaxResult: 5000, MaxMedia: test.maxMedia})
+			tool := mcp.NewTool("run")
+			if test.schema == "page" {
+				tool.Meta = mcp.NewMetaFromMap(map[string]any{"ui": map[string]any{"resourceUri": "ui://l/page"}})
+			} else if test.schema != "" {
+				tool.RawOutputSchema = json.RawMessage(test.schema)
+			}
+			require.NoError(t, m.AddTools("l", mcpserver.ServerTool{Tool: tool, Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultStructuredOnly(long), nil
+			}}))
+			s := m.NewSession(&SessionOptions{Client: test.client, Disclosure: ByBridge})
+			name, args := "mcp_l__run", "{}"
+			if test.byBridge {
+				name, args = CallToolName, `{"name":"mcp_l__run","arguments":{}}`
+			}
+			r, err := s.Call(t.Context(), name, args)
+			require.NoError(t, err)
+			if test.stays {
+				assert.Equal(t, long, r.StructuredContent)
+			} else {
+				assert.Nil(t, r.StructuredContent)
+			}
+			said := 0
+			for _, c := range r.Content {
+				said += len(mcp.GetTextFromContent(c))
+			}
+			assert.Less(t, said, 6000)
+			assert.Greater(t, said, 3000)
+		})
+	}
+}
+
 // A screenshot is no text: by default one of a megabyte reaches the model, and one
 // that providers refuse does not.
 func TestPictures(t *testing.T) {

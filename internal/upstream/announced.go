@@ -10,8 +10,9 @@ import (
 // announced meanwhile. A tool that the call enabled is there in the model's next request.
 const maxChangeWait = 2 * time.Second
 
-// toolChanges counts the changes of its tools that a server announces over a connection.
-type toolChanges struct {
+// announcedChanges counts the changes of its tools that a server announces over a connection, for the
+// calls that wait for them. watch.go lists again.
+type announcedChanges struct {
 	mu        sync.Mutex
 	announced int
 	listed    int           // of these, how many had been announced when the last listing began
@@ -19,21 +20,21 @@ type toolChanges struct {
 }
 
 // announce counts a change.
-func (t *toolChanges) announce() {
+func (t *announcedChanges) announce() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.announced++
 }
 
 // count returns how many changes were announced.
-func (t *toolChanges) count() int {
+func (t *announcedChanges) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.announced
 }
 
 // list notes the end of a listing that began when so many changes were announced.
-func (t *toolChanges) list(announced int) {
+func (t *announcedChanges) list(announced int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.listed = max(t.listed, announced)
@@ -45,7 +46,7 @@ func (t *toolChanges) list(announced int) {
 
 // wait returns when so many changes are listed, at the end of ctx, when over is closed, or
 // after maxChangeWait.
-func (t *toolChanges) wait(ctx context.Context, announced int, over <-chan struct{}) {
+func (t *announcedChanges) wait(ctx context.Context, announced int, over <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(ctx, maxChangeWait)
 	defer cancel()
 	for {

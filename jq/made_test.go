@@ -1,0 +1,68 @@
+package jq
+
+import (
+	"errors"
+	"regexp/syntax"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What an operator or a function makes is paid for before it is made, and no value is larger
+// than one may be.
+func TestWhatIsMadeIsPaid(t *testing.T) {
+	t.Parallel()
+	list := []any{"a", "b"}
+	large := strings.Repeat("x", maxValue/2+1)
+	for name, make := range map[string]func(s *spending) any{
+		"plus":     func(s *spending) any { return s.plus("a", "b") },
+		"minus":    func(s *spending) any { return s.minus(list, list[:1]) },
+		"join":     func(s *spending) any { return s.join(list, ",") },
+		"split":    func(s *spending) any { return s.split("a,b", ",") },
+		"fromjson": func(s *spending) any { return s.fromJSON(`{"a":1}`) },
+	} {
+		some := new(spending)
+		assert.NotEqual(t, any(errMade), make(some), name)
+		assert.Positive(t, some.bytes, name)
+		assert.False(t, some.over, name)
+		none := &spending{bytes: MaxMade}
+		assert.Equal(t, any(errMade), make(none), name)
+		assert.True(t, none.over, name)
+		assert.Equal(t, MaxMade, none.bytes, name)
+	}
+	for name, make := range map[string]func(s *spending) any{
+		"plus":  func(s *spending) any { return s.plus(large, large) },
+		"join":  func(s *spending) any { return s.join([]any{large, large}, "") },
+		"split": func(s *spending) any { return s.split(large, "") },
+	} {
+		s := new(spending)
+		assert.True(t, make(s) == any(errMade), name)
+		assert.True(t, s.over, name)
+		assert.Zero(t, s.bytes, name)
+	}
+}
+
+// A regular expression may have 5000 instructions, and these may be asked for each of 100 MiB.
+func TestLargestExpressions(t *testing.T) {
+	t.Parallel()
+	literal := strings.Repeat("a", maxRegexp-1) // and one instruction more
+	tree, err := syntax.Parse("aaa", syntax.Perl)
+	require.NoError(t, err)
+	each := instructions(tree)
+	require.Equal(t, 4, each)
+	most := maxMatch / each
+	matches := test
+	for _, test := range []struct {
+		text, expression string
+		want             any
+	}{
+		{"a", literal, false},
+		{"a", literal + "a", errors.New("the regular expression is too large for the text")},
+		{strings.Repeat("b", most), "aaa", false},
+		{strings.Repeat("b", most+1), "aaa", errors.New("the regular expression is too large for the text")},
+	} {
+		assert.Equal(t, test.want, matches(test.text, test.expression), "%d, %d", len(test.text), len(test.expression))
+	}
+}

@@ -1,0 +1,103 @@
+package mcphybrid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/upstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A tool that is listed as it was the time before is the same definition. Any other
+// is a new one.
+func TestBindCallsKeepsUnchangedDefinitions(t *testing.T) {
+	t.Parallel()
+	m := NewManager(nil)
+	defer m.Close()
+	src := &source{}
+	list := func(raws ...string) []*definition {
+		var elements []json.RawMessage
+		for _, raw := range raws {
+			elements = append(elements, json.RawMessage(raw))
+		}
+		defs, problems := parseAll(t, ServerConfig{Name: "s"}, elements, 1000)
+		require.Empty(t, problems)
+		m.bindCalls(src, defs)
+		src.listed = defs
+		for _, d := range defs {
+			assert.NotNil(t, d.call)
+		}
+		return defs
+	}
+	first := list(`{"name":"a"}`, `{"name":"b"}`)
+	second := list(`{"name":"b"}`, `{"name":"a","title":"A"}`)
+	assert.Same(t, first[1], second[0])
+	assert.NotSame(t, first[0], second[1])
+	third := list(`{"name":"a","title":"A"}`)
+	assert.Same(t, second[1], third[0])
+	assert.NotSame(t, second[0], list(`{"name":"b"}`)[0])
+}
+
+// Reading a long list ends when its context ends.
+func TestParsingEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	defs, problems, _, err := new(source).parseDefinitions(ctx, []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}, names.NewBook(1), new(rawDefinitions), 1000)
+	assert.Equal(t, context.Canceled, err)
+	assert.Empty(t, defs)
+	assert.Empty(t, problems)
+}
+
+// All servers together may list no more than the limit. What is refused leaves
+// what was there, and the others go on.
+func TestMaxCatalog(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("x", 10_000)
+	list := func(n, size int) (tools []mcpserver.ServerTool) {
+		for i := range n {
+			tools = append(tools, echoTool(fmt.Sprint("tool", i), text[:size]))
+		}
+		return tools
+	}
+	srv := mcpserver.NewMCPServer("a", "1", mcpserver.WithToolCapabilities(true))
+	srv.SetTools(list(5, 10_000)...)
+	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxCatalog: 100_000, Reconnect: time.Millisecond}, Servers: []ServerConfig{{Name: "a", InProcess: srv}}})
+	err := m.AddServer(t.Context(), serving("b", list(5, 10_000)...))
+	assert.ErrorContains(t, err, `server "b": its tools have 51`)
+	assert.ErrorContains(t, err, "together more than the limit of 100000")
+	require.NoError(t, m.AddServer(t.Context(), serving("c", list(4, 10_000)...)))
+	srv.SetTools(list(7, 10_000)...)
+	soon(t, func() bool { return m.Servers()[0].State == StateDegraded })
+	assert.ErrorContains(t, m.Servers()[0].Err, "together more than the limit of 100000")
+	assert.Equal(t, 9, m.Stats().Tools)
+	_, err = m.Call(t.Context(), "mcp_a__tool4", nil)
+	assert.NoError(t, err)
+	require.True(t, m.RemoveServer("c"))
+	soon(t, func() bool { return m.Stats().Tools == 7 && m.Servers()[0].State == StateReady }, "there is room now")
+
+	u, err := m.NewUser("u", &UserOptions{Servers: []ServerConfig{serving("own", list(9, 10_000)...)}})
+	require.NoError(t, err)
+	assert.NoError(t, u.Start(t.Context()), "a user's servers are counted for themselves")
+	assert.NoError(t, errors.Join(m.Problems()...))
+}
+
+// Of two tools of one name, a server has the first.
+func TestParsingKeepsTheFirstOfAName(t *testing.T) {
+	t.Parallel()
+	defs, problems := parseAll(t, ServerConfig{Name: "s"}, []json.RawMessage{
+		json.RawMessage(`{"name":"a","description":"first"}`), json.RawMessage(`{"name":"b"}`), json.RawMessage(`{"name":"a","description":"second"}`),
+	}, 1000)
+	require.Len(t, defs, 2)
+	assert.Equal(t, []string{"first", ""}, []string{defs[0].Description, defs[1].Description})
+	require.Len(t, problems, 1)
+	assert.EqualError(t, problems[0], `mcphybrid: server "s": tool 2: another tool is named "a" too; the first is kept`)
+}
