@@ -159,7 +159,7 @@ func (s *Server) open(ctx context.Context, turn *turn, how manner) (*conn, error
 				c.process.holdWhileAtWork(ctx, lookEach(s.limits.StartTimeout), func(at bool) { s.works(turn, at) })
 			})
 		}
-		c.updated = s.hear
+		c.updated = func(n mcp.JSONRPCNotification) { s.hear(c, n) }
 		if c.stream != nil {
 			c.stream.reopened = func() { c.tellChanged(); s.missed() }
 		}

@@ -222,11 +222,17 @@ func (s *Server) missed() {
 	}
 }
 
-// hear passes on what a notification of the server says of a resource.
-func (s *Server) hear(n mcp.JSONRPCNotification) {
+// hear passes on what a notification of the server says of a resource. What still arrives over
+// a connection that is over doesn't count: each listener is told once there is a new one.
+func (s *Server) hear(c *conn, n mcp.JSONRPCNotification) {
 	uri, _ := n.Params.AdditionalFields["uri"].(string)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	select {
+	case <-c.over:
+		return
+	default:
+	}
 	for _, u := range s.subscriptions {
 		if uri == u.uri || isPart(uri, u.uri) {
 			s.tellLocked(u, uri)

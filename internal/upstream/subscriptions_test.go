@@ -183,7 +183,11 @@ func TestSubscriptionIsShared(t *testing.T) {
 		b.update("mem://a", "mem://a")
 		assert.Equal(t, "mem://a", <-second)
 
-		srv.lose(srv.connection(), errors.New("it is gone"))
+		lost := srv.connection()
+		srv.lose(lost, errors.New("it is gone"))
+		var late mcp.JSONRPCNotification
+		late.Params.AdditionalFields = map[string]any{"uri": "mem://a/late"}
+		srv.hear(lost, late)
 		assert.Equal(t, "mem://a", <-second)
 		assert.Equal(t, "mem://ab", <-other)
 		b.await(t, "mem://a", 1)
