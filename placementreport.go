@@ -32,8 +32,14 @@ func (p Placement) String() string {
 func (s *Session) Placements() []Placement {
 	v := s.view()
 	active := v.activeSet()
-	var list []Placement
+	tools := 0
+	for _, c := range v.catalogs {
+		tools += len(c.tools)
+	}
+	list := make([]Placement, 0, tools)
 	for i, c := range v.catalogs {
+		var p Placement // that of the tool before, before it was active
+		var last verdict
 		for j, t := range c.tools {
 			of := v.verdicts[i].on(j)
 			if v.overflow[t] {
@@ -42,12 +48,15 @@ func (s *Session) Placements() []Placement {
 					of.why = whyListFixed
 				}
 			}
-			p := v.partition.placement(t, of)
-			p.Reason += v.because(t, of)
-			if active[t] {
-				p.Standing = "active"
+			if j == 0 || of != last || of.why == whyDenied || of.why == whyUsed { // two reasons are about the tool itself
+				p, last = v.partition.placement(t, of), of
+				p.Reason += v.because(t, of)
 			}
+			p.Tool = t
 			list = append(list, p)
+			if active[t] {
+				list[len(list)-1].Standing = "active"
+			}
 		}
 	}
 	return list
