@@ -11,12 +11,19 @@ type inlineRoom struct {
 // tryAdd adds a tool if the list has room, whatever the room for inline tools. It reports
 // whether it did.
 func (r *inlineRoom) tryAdd(of origin, tokens int) bool {
-	fits := r.list.tryAdd(of, tokens)
+	u := r.list.useOf(of)
+	fits := r.list.fits(u, tokens)
 	if fits {
-		r.tools--
-		r.tokens -= tokens
+		r.add(u, tokens)
 	}
 	return fits
+}
+
+// add adds a tool of the server that takes u of the list, whether it fits or not.
+func (r *inlineRoom) add(u *listUse, tokens int) {
+	r.list.add(u, tokens)
+	r.tools--
+	r.tokens -= tokens
 }
 
 // verdictOn makes a tool inline, for this reason, if there is room. After the first tool
@@ -27,14 +34,15 @@ func (r *inlineRoom) verdictOn(of origin, tokens int, because placementReason) v
 	if why, full := r.isFull(); full {
 		return verdict{deferred, why, 0}
 	}
+	u := r.list.useOf(of)
 	switch {
-	case !r.list.fits(of, tokens):
+	case !r.list.fits(u, tokens):
 		return verdict{deferred, whyListFull, 0}
 	case tokens > r.tokens:
 		r.full = true
 		return verdict{deferred, whyTokens, 0}
 	}
-	r.tryAdd(of, tokens)
+	r.add(u, tokens)
 	return verdict{inline, because, 0}
 }
 

@@ -15,31 +15,42 @@ type listUse struct{ items, tokens int }
 type listRoom struct {
 	limits listLimits
 	all    listUse
-	of     map[origin]listUse
+	of     map[origin]*listUse
 }
 
 // newListRoom returns the room in an empty list.
-func newListRoom(l listLimits) *listRoom { return &listRoom{limits: l, of: make(map[origin]listUse)} }
+func newListRoom(l listLimits) *listRoom { return &listRoom{limits: l, of: make(map[origin]*listUse)} }
 
-// add adds an item whether it fits or not.
-func (r *listRoom) add(of origin, tokens int) {
-	r.all.items++
-	r.all.tokens += tokens
+// useOf returns what the items of a server take.
+func (r *listRoom) useOf(of origin) *listUse {
 	u := r.of[of]
-	r.of[of] = listUse{u.items + 1, u.tokens + tokens}
+	if u == nil {
+		u = new(listUse)
+		r.of[of] = u
+	}
+	return u
 }
 
-// fits reports whether there is room for an item.
-func (r *listRoom) fits(of origin, tokens int) bool {
+// add adds an item of the server that takes u, whether it fits or not.
+func (r *listRoom) add(u *listUse, tokens int) {
+	for _, u := range []*listUse{&r.all, u} {
+		u.items++
+		u.tokens += tokens
+	}
+}
+
+// fits reports whether there is room for an item of the server that takes u.
+func (r *listRoom) fits(u *listUse, tokens int) bool {
 	l := r.limits
-	return r.all.hasRoom(tokens, l.items, l.tokens) && r.of[of].hasRoom(tokens, l.itemsEach, l.tokensEach)
+	return r.all.hasRoom(tokens, l.items, l.tokens) && u.hasRoom(tokens, l.itemsEach, l.tokensEach)
 }
 
 // tryAdd adds an item if it fits, and reports whether it does.
 func (r *listRoom) tryAdd(of origin, tokens int) bool {
-	fits := r.fits(of, tokens)
+	u := r.useOf(of)
+	fits := r.fits(u, tokens)
 	if fits {
-		r.add(of, tokens)
+		r.add(u, tokens)
 	}
 	return fits
 }
@@ -69,7 +80,7 @@ func (n *namedRoom) note(name string) { n.listed[name] = true }
 func (n *namedRoom) add(name string, of origin, tokens int) {
 	if !n.listed[name] {
 		n.note(name)
-		n.room.add(of, tokens)
+		n.room.add(n.room.useOf(of), tokens)
 	}
 }
 

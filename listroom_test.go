@@ -35,7 +35,7 @@ func TestListRoomAdmits(t *testing.T) {
 func TestListRoomMayBeExceeded(t *testing.T) {
 	t.Parallel()
 	r := newListRoom(listLimits{items: 2, tokens: 10, itemsEach: 2, tokensEach: 10})
-	r.add(origin{server: "a"}, 11)
+	r.add(r.useOf(origin{server: "a"}), 11)
 	assert.False(t, r.tryAdd(origin{server: "a"}, 0))
 	assert.False(t, r.tryAdd(origin{server: "b"}, 0), "nothing is left of the tokens of all")
 }

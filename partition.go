@@ -19,6 +19,7 @@ package mcphybrid
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -176,8 +177,9 @@ func (p *partition) fillRoom(r *inlineRoom) {
 				all.rest = why
 				break
 			}
+			of := all.server(k)
 			for j, t := range tools {
-				if all.server(k).at(j).why != whyUndecided {
+				if of.at(j).why != whyUndecided {
 					continue
 				}
 				v := pol.verdictIfRoom(r, t, whyFits)
@@ -190,11 +192,12 @@ func (p *partition) fillRoom(r *inlineRoom) {
 		if why, full := r.isFull(); full {
 			all.rest = why
 		}
-		touched := slices.Concat(p.screenings[i].singled, all.changed())
+		touched := slices.AppendSeq(slices.Clone(p.screenings[i].singled), maps.Keys(all.own))
 		slices.Sort(touched)
 		for _, k := range slices.Compact(touched) {
+			of := all.server(k)
 			for j, t := range c.toolsAt(k) {
-				if all.server(k).at(j).standing == inline {
+				if of.at(j).standing == inline {
 					p.inlineTools = append(p.inlineTools, t)
 				}
 			}

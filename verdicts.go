@@ -1,9 +1,6 @@
 package mcphybrid
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // A standing is what a session may do with a tool.
 type standing uint8
@@ -129,6 +126,3 @@ func (all *verdicts) set(p toolPlace, v verdict) {
 	}
 	own.of[p.index] = v
 }
-
-// changed returns the indexes of the servers whose verdicts are not shared, ascending.
-func (all *verdicts) changed() []int { return slices.Sorted(maps.Keys(all.own)) }
