@@ -204,16 +204,15 @@ func (s *Session) withdraw(now *partition) {
 		s.takeBackHeld(now)
 		return
 	}
+	isHeld := func(e listItem) bool { return e.tool != nil && now.isQuarantined(e.tool) }
 	var held []knownName
-	list := slices.DeleteFunc(slices.Clone(s.shown), func(e listItem) bool {
-		if e.tool == nil || !now.isQuarantined(e.tool) {
-			return false
+	for _, e := range s.shown {
+		if isHeld(e) {
+			held = append(held, knownName{e.tool.def.subject(), e.tool.owner})
 		}
-		held = append(held, knownName{e.tool.def.subject(), e.tool.owner})
-		return true
-	})
+	}
 	if held != nil {
-		s.setShown(list, nil)
+		s.setShown(slices.DeleteFunc(slices.Clone(s.shown), isHeld), nil)
 		s.remember(held)
 	}
 }

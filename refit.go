@@ -9,6 +9,11 @@ package mcphybrid
 func (s *Session) refit(next *partition) {
 	s.withdraw(next)
 	fixed := s.transcriptCopy().fixed(s.Disclosure())
+	if s.shown == nil && len(s.active)+len(s.unavailable) == 0 && !fixed {
+		s.overflow = nil
+		s.forgetUnused()
+		return // next makes room for its inline tools
+	}
 	listed := make(map[string]bool) // of a list that is fixed
 	if fixed {
 		for _, e := range s.shown {

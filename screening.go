@@ -109,7 +109,8 @@ func (w *screener) server(tools []*BridgeTool, version uint64, plain *serverVerd
 
 // catalog returns the screening of a catalog, made from that of another version of it, or from nil.
 // number is greater than those given before. If both versions have the same tools, it is the same.
-// It shares what it can with plain, the plain screening of the catalog, or nil.
+// It shares what it can with plain, the plain screening of the catalog, or nil. It may append to what
+// before has, so of each screening one other is made.
 func (w *screener) catalog(c *catalog, before, plain *screening, number uint64) *screening {
 	if c.isPart() {
 		only := w.server(c.tools, 0, nil)
@@ -132,7 +133,7 @@ func (w *screener) catalog(c *catalog, before, plain *screening, number uint64) 
 	}
 	x := &screening{
 		servers: make([]*serverVerdicts, len(now)), seen: before.seen, summarized: before.summarized,
-		line: before.line, number: number, news: slices.Clip(before.news), since: before.since,
+		line: before.line, number: number, news: before.news, since: before.since,
 	}
 	copy(x.servers, before.servers[:first])
 	copy(x.servers[len(now)-last:], before.servers[len(before.servers)-last:])
@@ -171,7 +172,7 @@ func (w *screener) catalog(c *catalog, before, plain *screening, number uint64) 
 	}
 	if drop := len(x.news) - maxScreeningNews; drop > 0 {
 		x.since = x.news[drop-1].number
-		x.news = slices.Clone(x.news[drop:])
+		x.news = x.news[drop:]
 	}
 	return x
 }
