@@ -46,10 +46,10 @@ func instructionsOf(server string) string { return server + "\x00instructions" }
 // instructionsAsDefinition returns instructions in the form of a definition, which can be
 // scanned for suspicious text.
 func instructionsAsDefinition(instructions string) json.RawMessage {
-	return json.RawMessage(text.JSON(struct {
+	return text.RawJSON(struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
-	}{nameInstructions, instructions}))
+	}{nameInstructions, instructions})
 }
 
 // trustedInstructions returns what must not change of instructions.

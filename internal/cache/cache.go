@@ -142,13 +142,13 @@ func (c *Catalog) format() (doc, base []byte) {
 	}
 	recent.Version = version
 	if recent != c || c.Base == "" {
-		if doc = []byte(text.JSON(recent)); len(doc) <= maxRecent {
+		if doc = text.RawJSON(recent); len(doc) <= maxRecent {
 			return doc, nil
 		}
 	}
 	c.Version, c.Base = version, ""
-	base = []byte(text.JSON(c))
-	return []byte(text.JSON(Catalog{Version: version, Base: store.KeyOf(base)})), base
+	base = text.RawJSON(c)
+	return text.RawJSON(Catalog{Version: version, Base: store.KeyOf(base)}), base
 }
 
 // server returns what c has of a server, or nil. If a part has its lists, they are nil.

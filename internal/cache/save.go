@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -151,11 +150,11 @@ func (s *saving) putPart(e *entry, c *Catalog) (err error) {
 		return nil
 	case !same:
 		p := part{Of: e.over, Server: e.of.name, Listed: now.Listed, Lists: changes}
-		data := []byte(text.JSON(p))
+		data := text.RawJSON(p)
 		if e.was == nil || !e.was.takes(data) {
 			e.next = new(chain)
 			p.Of, p.Lists = "", e.next.diff(now.Lists)
-			data = []byte(text.JSON(p))
+			data = text.RawJSON(p)
 		}
 		e.next, e.put = e.next.with(data, now.Lists), true
 		err = s.parts.Put(e.next.head(), data)
@@ -194,7 +193,7 @@ func (s *saving) merged(data []byte) ([]byte, error) {
 	s.catalog, s.gone = c, c.forget(s.all, time.Now())
 	if s.parts == nil {
 		c.Version = version
-		return []byte(text.JSON(c)), nil
+		return text.RawJSON(c), nil
 	}
 	s.bases = append(s.bases, c.Base)
 	doc, base := c.format()
@@ -217,7 +216,7 @@ func (s *saving) enter(c *Catalog, e *entry) {
 	if e.now == nil || known && !s.mayReplace(c.server(name), e) {
 		return
 	}
-	c.Servers[name] = json.RawMessage(text.JSON(e.now))
+	c.Servers[name] = text.RawJSON(e.now)
 	e.mark = c.mark(name, e.now)
 }
 

@@ -189,7 +189,7 @@ func registration(data []byte) []byte {
 			client["application_type"] = "native"
 		}
 	}
-	return []byte(text.JSON(client))
+	return text.RawJSON(client)
 }
 
 func answer(r *http.Request, status int, body []byte) *http.Response {

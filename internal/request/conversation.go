@@ -132,7 +132,7 @@ func (f *Form) Body(system string, tools []provider.Tool, first int, messages []
 
 type members = map[string]any
 
-func raw(v any) json.RawMessage { return json.RawMessage(text.JSON(v)) }
+func raw(v any) json.RawMessage { return text.RawJSON(v) }
 
 // claudeVersion finds the family and the version in the name of a model, which may stand
 // between those of a platform and of a day. Two digits are no major version: some gateways

@@ -71,7 +71,7 @@ func (s *State) prefix() *Prefix {
 	return p
 }
 
-func (p *Prefix) part() []byte { return []byte(text.JSON(p)) }
+func (p *Prefix) part() []byte { return text.RawJSON(p) }
 
 // Key returns the key of the prefix of s.
 func (s *State) Key() string {
@@ -106,7 +106,7 @@ func (s *State) withPrefix() json.RawMessage {
 	}
 	p := s.afterPrefix()
 	p.Prefix = s.prefix()
-	return json.RawMessage(text.JSON(p))
+	return text.RawJSON(p)
 }
 
 // inParts returns s as JSON, with the prefix and the definitions in parts. It returns
@@ -123,7 +123,7 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 			t.Part, t.Definition = t.part(), nil
 		}
 	}
-	data := json.RawMessage(text.JSON(p))
+	data := text.RawJSON(p)
 	if len(data)+size > limit {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 		p.Cut = s.Texts(func(key string, last time.Time, text *string) (string, time.Time) {
 			return parts.keepText(key, last, text, min(limit, maxText))
 		})
-		if whole := json.RawMessage(text.JSON(p)); len(whole)+size <= limit {
+		if whole := text.RawJSON(p); len(whole)+size <= limit {
 			data = whole
 		}
 	}

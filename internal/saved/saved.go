@@ -190,7 +190,7 @@ func (s *State) JSON(limit int, parts *Parts) json.RawMessage {
 		if data := s.withPrefix(); data != nil && len(data) <= limit {
 			return data
 		}
-		if data := json.RawMessage(text.JSON(s)); len(data) <= limit {
+		if data := text.RawJSON(s); len(data) <= limit {
 			return data
 		}
 	}
@@ -200,7 +200,7 @@ func (s *State) JSON(limit int, parts *Parts) json.RawMessage {
 	})
 	p := s.first(0, active)
 	p = s.first(s.fitting(limit-len(text.JSON(p))), active)
-	return json.RawMessage(text.JSON(p))
+	return text.RawJSON(p)
 }
 
 // fitting returns how many of the items fit into that many bytes, with their tools

@@ -189,10 +189,21 @@ func isCompact(raw json.RawMessage) bool {
 // that always marshals.
 func JSON(v any) string {
 	var b strings.Builder
-	enc := json.NewEncoder(&b)
+	encode(&b, v)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// RawJSON is [JSON] as bytes.
+func RawJSON(v any) json.RawMessage {
+	var b bytes.Buffer
+	encode(&b, v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+func encode(w io.Writer, v any) {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v)
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // JoinMembers returns the JSON object with these members. A member without Written
@@ -212,7 +223,7 @@ func JoinMembers(members []Member) json.RawMessage {
 }
 
 // Quote returns s as a JSON string.
-func Quote(s string) json.RawMessage { return json.RawMessage(JSON(s)) }
+func Quote(s string) json.RawMessage { return RawJSON(s) }
 
 // Elements returns the elements of a JSON array, or nil if raw is not an array.
 func Elements(raw json.RawMessage) []json.RawMessage {
