@@ -32,6 +32,7 @@ import (
 // their own names, at most 32: see [Options.Needs].
 type BridgeTool struct {
 	name             string // registered
+	number           int    // of the prefix with which it begins; unused if no catalog has the tool
 	def              *definition
 	owner            *owner            // the system or a user
 	selects          string            // of [ServerConfig.ResultSelect], or ""

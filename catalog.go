@@ -32,7 +32,6 @@ type catalog struct {
 	shelf          *resources.Shelf // what servers offer besides tools
 
 	originals func() map[string][]int        // indexes in tools, ascending, by a tool's own name
-	places    func() []toolPlace             // of tools, by their index; nil if it is made for one index only
 	byServer  func() map[string]*serverTools // what there is of a server, by its name
 	hashed    struct {
 		once sync.Once
@@ -80,6 +79,25 @@ func (c *catalog) find(name string) (at toolPlace, t *BridgeTool, ok bool) {
 		return at, nil, false
 	}
 	return toolPlace{int32(k), int32(j)}, c.list.servers[k].tools[j], true
+}
+
+// place returns the place of the i-th tool.
+func (c *catalog) place(i int) toolPlace {
+	if c.isPart() {
+		return toolPlace{index: int32(i)}
+	}
+	at := c.list.at[c.tools[i].number]
+	return toolPlace{at.server - 1, int32(i) - at.first}
+}
+
+// placeOf returns the place of t, if c has it. c is a catalog of the tool's owner.
+func (c *catalog) placeOf(t *BridgeTool) (at toolPlace, ok bool) {
+	k, ok := c.list.place(t.number)
+	if !ok {
+		return at, false
+	}
+	j, ok := c.list.servers[k].indexOf[t.name]
+	return toolPlace{int32(k), int32(j)}, ok && c.list.servers[k].tools[j] == t
 }
 
 // tool returns the tool with that registered name, or nil.
@@ -151,15 +169,6 @@ func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes na
 		}
 		return byName
 	})
-	c.places = sync.OnceValue(func() []toolPlace {
-		places := make([]toolPlace, 0, len(c.tools))
-		for k, tools := range c.byIndex() {
-			for j := range tools {
-				places = append(places, toolPlace{int32(k), int32(j)})
-			}
-		}
-		return places
-	})
 	c.originals = sync.OnceValue(func() map[string][]int {
 		byName := make(map[string][]int, len(c.tools))
 		for i, t := range c.tools {
@@ -208,7 +217,7 @@ func (c *catalog) fingerprint() string {
 	c.hashed.once.Do(func() {
 		h := sha256.New()
 		for i, t := range c.tools {
-			_, indexed := slices.BinarySearch(c.indexed(), i)
+			_, indexed := c.documentOf(i)
 			fmt.Fprintf(h, "%s %t %x\n", t.name, !indexed, t.def.Trusted.Sum)
 		}
 		c.hashed.text = hex.EncodeToString(h.Sum(nil)[:8])
@@ -221,7 +230,7 @@ type knownHints map[enrich.Tool]*enrich.Known
 
 // of returns the hints of t, or nil. t may be nil.
 func (k knownHints) of(t *BridgeTool) *enrich.Known {
-	if t == nil {
+	if t == nil || len(k) == 0 { // most often there are none, and a look costs as much
 		return nil
 	}
 	return k[t.def]

@@ -1,15 +1,15 @@
 package mcphybrid
 
 import (
-	"iter"
+	"slices"
 	"sync"
 )
 
 // How the deferred tools of a catalog become an index:
 //
-//	catalog ─▶ what searchedByDefault yields ─ ranker.go ─▶ documents ─▶ deferredIndex
-//	           (partitionset.go)                RankerClassic: a BM25Index
-//	                                            all others: a search.Index, which knows fields and related words
+//	catalog ─▶ searchedByDefault ─ ranker.go ─▶ documents ─▶ deferredIndex
+//	           (partitionset.go)   RankerClassic: a BM25Index
+//	                               all others: a search.Index, which knows fields and related words
 //
 // A host's search finds inline tools, too. For it there is a second index, of all tools, made when a
 // host first searches: derived from the index that was made last, or a BM25Index of its own.
@@ -20,7 +20,7 @@ type deferredIndex struct {
 	indexer *deferredIndexer // makes it; nil if it is made
 
 	splitting sync.Once
-	docs      []int // index in the tools, by document; ascending
+	docs      []int // index in the tools, by document; ascending. Nil if each tool is the document of its index
 	unindexed []int // the other indexes in the tools, likewise
 
 	indexing sync.Once
@@ -35,13 +35,31 @@ type deferredIndex struct {
 	}
 }
 
-func (c *catalog) indexed() []int { return c.split().docs }
+// indexed returns how many tools are indexed.
+func (c *catalog) indexed() int { return len(c.tools) - len(c.split().unindexed) }
+
+// toolOf returns the index in c.tools of the tool that a document stands for.
+func (c *catalog) toolOf(doc int) int {
+	if docs := c.split().docs; docs != nil {
+		return docs[doc]
+	}
+	return doc
+}
+
+// documentOf returns the document that stands for the tool with that index in c.tools. It is not ok if
+// the tool is not indexed.
+func (c *catalog) documentOf(i int) (doc int, ok bool) {
+	if docs := c.split().docs; docs != nil {
+		return slices.BinarySearch(docs, i)
+	}
+	return i, true
+}
 
 func (c *catalog) index() ranker {
 	x := c.split()
 	x.indexing.Do(func() {
 		if x.indexer != nil {
-			x.ranker = x.indexer.index(c, c.numberedTools(x.docs))
+			x.ranker = x.indexer.index(c, c.documents())
 		}
 	})
 	return x.ranker
@@ -51,8 +69,8 @@ func (c *catalog) index() ranker {
 func (c *catalog) split() *deferredIndex {
 	x := c.deferredIndex
 	x.splitting.Do(func() {
-		if x.indexer != nil {
-			x.docs, x.unindexed = c.splitSearchable(x.indexer.searchable)
+		if x.indexer != nil && x.indexer.searchedByDefault != nil {
+			x.docs, x.unindexed = x.indexer.searchedByDefault(c)
 		}
 	})
 	return x
@@ -62,7 +80,7 @@ func (c *catalog) split() *deferredIndex {
 func (c *catalog) servers() *docsByServer {
 	x := c.split()
 	x.grouping.Do(func() {
-		x.servers = newDocsByServer(len(x.docs), func(doc int) string { return c.tools[x.docs[doc]].def.Server })
+		x.servers = newDocsByServer(c.indexed(), func(doc int) string { return c.tools[c.toolOf(doc)].def.Server })
 	})
 	return x.servers
 }
@@ -71,9 +89,9 @@ func (c *catalog) servers() *docsByServer {
 type deferredIndexer struct {
 	*indexer
 
-	// searchable yields each tool, and whether a session without restrictions searches
-	// for it. Those are indexed. If nil, all tools are.
-	searchable func(c *catalog) iter.Seq2[*BridgeTool, bool]
+	// searchedByDefault returns the tools that a session without restrictions searches for, which are
+	// indexed, and the others: see deferredIndex. If it is nil, all tools are indexed.
+	searchedByDefault func(c *catalog) (docs, unindexed []int)
 
 	mu   sync.Mutex
 	last ranker // the index that was made last
@@ -95,41 +113,17 @@ func (c *catalog) withInline() *catalog {
 		return c
 	}
 	x.withInline.once.Do(func() {
-		docs := make([]int, len(c.tools))
-		for i := range docs {
-			docs[i] = i
-		}
-		x.withInline.catalog = &catalog{owner: c.owner, tools: c.tools, list: c.list, prefixes: c.prefixes, deferredIndex: &deferredIndex{docs: docs, ranker: x.indexer.index(c, c.tools)}}
+		x.withInline.catalog = &catalog{owner: c.owner, tools: c.tools, list: c.list, prefixes: c.prefixes, deferredIndex: &deferredIndex{ranker: x.indexer.index(c, c.tools)}}
 	})
 	return x.withInline.catalog
 }
 
-// splitSearchable returns the tools to index, all or those that are deferred for most
-// sessions, and the others, by their index in c.tools.
-func (c *catalog) splitSearchable(searchable func(*catalog) iter.Seq2[*BridgeTool, bool]) (docs, rest []int) {
-	docs = make([]int, 0, len(c.tools))
-	if searchable == nil {
-		for i := range c.tools {
-			docs = append(docs, i)
-		}
-		return docs, nil
-	}
-	i := 0
-	for _, is := range searchable(c) {
-		if is {
-			docs = append(docs, i)
-		} else {
-			rest = append(rest, i)
-		}
-		i++
-	}
-	return docs, rest
-}
-
 // documents returns the indexed tools, by document.
-func (c *catalog) documents() []*BridgeTool { return c.numberedTools(c.indexed()) }
-
-func (c *catalog) numberedTools(docs []int) []*BridgeTool {
+func (c *catalog) documents() []*BridgeTool {
+	docs := c.split().docs
+	if docs == nil {
+		return c.tools
+	}
 	tools := make([]*BridgeTool, len(docs))
 	for doc, i := range docs {
 		tools[doc] = c.tools[i]

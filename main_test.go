@@ -466,8 +466,8 @@ func checkCatalog(c *catalog) error {
 			}
 		}
 	}
-	if c.index().Len() != len(c.indexed()) {
-		return fmt.Errorf("the index has %d documents for %d tools", c.index().Len(), len(c.indexed()))
+	if c.index().Len() != c.indexed() {
+		return fmt.Errorf("the index has %d documents for %d tools", c.index().Len(), c.indexed())
 	}
 	switch x := c.index().(type) {
 	case *search.Index:

@@ -141,7 +141,7 @@ func (m *Manager) setUp(ctx context.Context) {
 		// The standing of a user's tools also depends on the system's tools, which
 		// change without a new catalog for the user. So a user's catalog indexes all
 		// tools.
-		m.deferredIndexer.searchable = m.searchedByDefault
+		m.deferredIndexer.searchedByDefault = m.searchedByDefault
 	}
 	if m.skills == nil {
 		m.skills = new(skillShelf)

@@ -72,8 +72,12 @@ func (p *partition) lookup(name string) (*BridgeTool, standing) {
 
 // standing returns the standing of t.
 func (p *partition) standing(t *BridgeTool) standing {
-	if there, st := p.lookup(t.name); there == t {
-		return st
+	for i, c := range p.catalogs {
+		if c.owner == t.owner {
+			if at, ok := c.placeOf(t); ok {
+				return p.verdicts[i].at(at).standing
+			}
+		}
 	}
 	return hidden
 }
@@ -84,18 +88,16 @@ func (p *partition) standing(t *BridgeTool) standing {
 func (p *partition) unindexed() *catalog {
 	r := &p.unindexedTools
 	r.once.Do(func() {
-		var docs []int
 		for i, c := range p.catalogs {
 			for _, j := range c.split().unindexed {
 				t := c.tools[j]
 				if p.verdicts[i].on(j).standing == hidden {
 					continue
 				}
-				docs = append(docs, len(r.tools))
 				r.tools = append(r.tools, t)
 			}
 		}
-		r.deferredIndex = &deferredIndex{docs: docs}
+		r.deferredIndex = new(deferredIndex)
 		if len(r.tools) > 0 {
 			r.deferredIndex.ranker = p.indexer.indexTools(nil, r.tools, p.hints)
 		}

@@ -2,7 +2,6 @@ package mcphybrid
 
 import (
 	"crypto/sha256"
-	"iter"
 	"slices"
 	"sync"
 
@@ -110,17 +109,27 @@ func (s *tenant) partition(r rules.Rights, intent string, since func([]*catalog)
 	return &p.partition
 }
 
-// searchedByDefault yields the tools of c, and whether a session without restrictions searches for
-// them.
-func (s *tenant) searchedByDefault(c *catalog) iter.Seq2[*BridgeTool, bool] {
+// searchedByDefault returns the tools of c that a session without restrictions searches for, and the
+// others, by their index in c.tools. If there are no others, docs is nil.
+func (s *tenant) searchedByDefault(c *catalog) (docs, others []int) {
 	p := &partition{catalogs: []*catalog{c}, policy: s.policy.Load(), rights: rules.Rights{}.And(s.metaAccess)}
 	w := newScreener(p.policy, p.rights, "")
 	p.decide(w, []*screening{s.screenings.of(c, w, newScreeningKey(p.rights, ""))})
-	return func(yield func(*BridgeTool, bool) bool) {
-		for t, st := range p.each() {
-			if !yield(t, st.Searchable()) {
-				return
+	if p.searchableCount == len(c.tools) {
+		return nil, nil
+	}
+	docs = make([]int, 0, p.searchableCount)
+	i := 0
+	for k, tools := range c.byIndex() {
+		of := p.verdicts[0].server(k)
+		for j := range tools {
+			if of.at(j).standing.Searchable() {
+				docs = append(docs, i)
+			} else {
+				others = append(others, i)
 			}
+			i++
 		}
 	}
+	return docs, others
 }

@@ -83,7 +83,7 @@ func (p *searchPart) keepsAny() bool {
 
 // limit limits p to the tools of these servers.
 func (p *searchPart) limit(servers []string) {
-	p.only = make([]bool, len(p.indexed()))
+	p.only = make([]bool, p.indexed())
 	for _, pattern := range servers {
 		p.among = append(p.among, p.servers().matching(pattern)...)
 	}
@@ -96,7 +96,7 @@ func (p *searchPart) keep(doc int) bool {
 	if p.only != nil && !p.only[doc] {
 		return false
 	}
-	i := p.indexed()[doc]
+	i := p.toolOf(doc)
 	return p.may(p.tools[i], p.verdicts.on(i).standing)
 }
 
@@ -105,8 +105,8 @@ func (p *searchPart) keepNamed(name string) bool {
 	if !ok {
 		return false
 	}
-	doc, ok := slices.BinarySearch(p.indexed(), i) // a store may have more than is indexed
+	doc, ok := p.documentOf(i) // a store may have more than is indexed
 	return ok && p.keep(doc)
 }
 
-func (p *searchPart) document(doc int) *BridgeTool { return p.tools[p.indexed()[doc]] }
+func (p *searchPart) document(doc int) *BridgeTool { return p.tools[p.toolOf(doc)] }

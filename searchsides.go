@@ -102,7 +102,7 @@ func searchBoth(ctx context.Context, parts []searchPart, w searchRequest, candid
 	}
 	tools := 0
 	for _, p := range parts {
-		tools += len(p.indexed())
+		tools += p.indexed()
 	}
 	similar, words := make([]meaning.Found, len(parts)), make([][]vector.Match, len(parts))
 	errs = make([]error, len(parts))
@@ -122,7 +122,7 @@ func searchBoth(ctx context.Context, parts []searchPart, w searchRequest, candid
 	byName := make(map[string]*BridgeTool)
 	for i := range parts {
 		p := &parts[i]
-		worth := worthOfRarest(tools) / worthOfRarest(len(p.indexed()))
+		worth := worthOfRarest(tools) / worthOfRarest(p.indexed())
 		for _, match := range p.index().Search(w.query, byWords, p.keep) {
 			words[i] = append(words[i], vector.Match{ID: p.document(match.Doc).name, Words: match.Score * worth})
 		}
@@ -192,21 +192,24 @@ func searchAll(ctx context.Context, parts []searchPart, w searchRequest) (a Answ
 	}
 	others.Wait()
 	var errs []error
-	for rank := 0; rank < w.n; rank++ {
-		for _, other := range answers {
-			if rank < len(other.Hits) {
-				a.Hits = append(a.Hits, other.Hits[rank])
-			}
-		}
-	}
+	hits := 0
 	for _, other := range answers {
+		hits += len(other.Hits)
 		a.Words += other.Words
 		a.Meaning += other.Meaning
 		a.Alpha = max(a.Alpha, other.Alpha)
 		errs = append(errs, other.Err)
 	}
 	a.Err = joinOnce(errs)
-	a.Hits = w.best(a.Hits)
+	inTurns := make([]Hit, 0, hits)
+	for rank := 0; rank < w.n; rank++ {
+		for _, other := range answers {
+			if rank < len(other.Hits) {
+				inTurns = append(inTurns, other.Hits[rank])
+			}
+		}
+	}
+	a.Hits = w.best(inTurns)
 	return a
 }
 
@@ -226,7 +229,7 @@ func joinOnce(errs []error) error {
 func (w searchRequest) best(found []Hit) []Hit {
 	from := make(map[origin]int)
 	of := make(map[*owner]int)
-	var best []Hit
+	best := make([]Hit, 0, min(len(found), w.n))
 	for _, h := range found {
 		o := h.Tool.owner
 		if len(best) == w.n || w.perServer > 0 && from[h.Tool.origin()] == w.perServer || slices.Contains(w.named, h.Tool) {
@@ -235,7 +238,9 @@ func (w searchRequest) best(found []Hit) []Hit {
 		if most, ok := w.perOwner[o]; ok && of[o] == most {
 			continue
 		}
-		from[h.Tool.origin()]++
+		if w.perServer > 0 {
+			from[h.Tool.origin()]++
+		}
 		of[o]++
 		best = append(best, h)
 	}

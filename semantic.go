@@ -147,7 +147,7 @@ func newSemantic(opts *SemanticOptions, log *slog.Logger, cur func() *catalog, l
 // texts returns what the store should hold of the current catalog, in order.
 func (se *semantic) texts() []*meaning.Text {
 	c := se.cur()
-	list := make([]*meaning.Text, len(c.indexed()))
+	list := make([]*meaning.Text, c.indexed())
 	made := make(map[*BridgeTool]*meaning.Text, len(list))
 	for i, t := range c.documents() {
 		if list[i] = se.made[t]; list[i] == nil {

@@ -463,7 +463,7 @@ func TestBothSidesAreSearchedAtOnce(t *testing.T) {
 	}
 	v := m.def.view()
 	p := v.parts(v.deferredTools())[0]
-	x := &deferredIndex{ranker: meeting{p.index(), sync.OnceFunc(func() { close(words) }), meaning}, docs: p.indexed()}
+	x := &deferredIndex{ranker: meeting{p.index(), sync.OnceFunc(func() { close(words) }), meaning}, docs: p.split().docs}
 	p.catalog = &catalog{owner: p.owner, tools: p.tools, deferredIndex: x}
 	const query = "tomorrow's weather"
 	a := searchAll(t.Context(), []searchPart{p}, searchRequest{query: query, n: 5, vector: m.semantic.QueryVector(query)})

@@ -59,7 +59,7 @@ func (s *serverTools) makeTools(owner *owner, access rules.Access, old *serverTo
 		if !access.Permits(d.subject()) {
 			continue
 		}
-		t := &BridgeTool{name: d.registered, def: d, owner: owner, selects: s.selects[d.Own]}
+		t := &BridgeTool{name: d.registered, number: s.number, def: d, owner: owner, selects: s.selects[d.Own]}
 		if words != "" {
 			t.instructionWords = &instructionWords{words: words}
 		}

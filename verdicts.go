@@ -89,10 +89,7 @@ func (all *verdicts) server(k int) *serverVerdicts {
 
 // on returns the verdict on the i-th tool of the catalog.
 func (all *verdicts) on(i int) verdict {
-	if all.catalog.isPart() {
-		return all.at(toolPlace{index: int32(i)})
-	}
-	return all.at(all.catalog.places()[i])
+	return all.at(all.catalog.place(i))
 }
 
 // at returns the verdict on the tool at a place.
