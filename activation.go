@@ -33,7 +33,7 @@ func (s *Session) ActivateToolIfDeferred(name string) bool {
 	return isNamed(callable, name)
 }
 
-// activate makes tools active. All do it but [Session.refit], which makes a tool active
+// activate makes tools active. Only [Session.refit] does so elsewhere: it makes a tool active
 // again that was unavailable. It has three phases: makeActive collects the tools, registers
 // them, and publishes them. It registers without any lock held, since a registry may have a lock of its own and call back. If a
 // tool leaves the catalog meanwhile, it does not stay registered, and a tool that

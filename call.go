@@ -71,7 +71,7 @@ type Middleware func(next Handler) Handler
 //     the arguments.
 //  4. Run [Options.Middleware]. What it passes on is looked up and checked again.
 //  5. Activate the tool if it is deferred, unless the session works [ByBridge].
-//  6. Run it.
+//  6. Run it, unless it was held back meanwhile: what nobody accepted is not called.
 //  7. Take the part of the result that [ServerConfig].ResultSelect asks for, and cut one longer
 //     than [Options.MaxResult].
 //

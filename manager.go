@@ -1,7 +1,7 @@
 package mcphybrid
 
 // What a Manager has, how it starts and how it ends. The rest of it stands beside what it is about:
-// receive.go makes what a server lists its tools, addtools.go adds tools without a server, and
+// receive.go turns the list of a server into its tools, addtools.go adds tools without a server, and
 // publish.go makes each change one catalog (catalog.go). sessions.go has new conversations,
 // user.go users, settings.go what a host changes meanwhile, serverstatus.go how servers are, and
 // stores.go and cache.go what outlives a run. defaultsession.go has the methods of the default session.
@@ -53,19 +53,19 @@ type Manager struct {
 
 	end context.CancelFunc // ends life
 
-	mu          sync.Mutex     // serializes writers
-	sources     []*source      // in registration order
-	perServer   []*serverTools // what catalogs take of each source, or nil
-	toolsShared bool           // a catalog has perServer: it must be cloned before an element changes
-	named       map[string]*source
-	bytes       int            // of all definitions that servers listed
-	names       *names.Book    // of the sources and of earlier ones
-	attached    []*Session     // the sessions with a registry
-	users       users          // not yet closed
-	removed     []string       // the servers removed last
-	background  sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
-	closing     sync.Once
-	changed     chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
+	mu             sync.Mutex     // serializes writers
+	sources        []*source      // in registration order
+	perServer      []*serverTools // what catalogs take of each source, or nil
+	toolsShared    bool           // a catalog has perServer: it must be cloned before an element changes
+	named          map[string]*source
+	bytes          int            // of all definitions that servers listed
+	names          *names.Book    // of the sources and of earlier ones
+	attached       []*Session     // the sessions with a registry
+	users          users          // not yet closed
+	removedServers []string       // those removed last
+	background     sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
+	closing        sync.Once
+	changed        chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
 
 	cacheOnce     sync.Once
 	cached        atomic.Pointer[cache.Found] // from loadStores until Start has used it
@@ -339,7 +339,7 @@ func (m *Manager) remove(src *source) bool {
 		if !m.dropSource(src) {
 			return errors.New("the server was removed")
 		}
-		m.removed = append(m.removed[max(len(m.removed)+1-maxRemoved, 0):], src.name)
+		m.removedServers = append(m.removedServers[max(len(m.removedServers)+1-maxRemoved, 0):], src.name)
 		m.trust.Left(src.name)
 		m.trust.Left(resourcesOf(src.name))
 		m.trust.Left(instructionsOf(src.name))

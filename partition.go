@@ -85,7 +85,7 @@ func (p *partition) decide(w *screener, screenings []*screening) {
 		all.catalog, all.servers = c, x.servers
 		seen, lines = seen+x.seen, lines+x.summarized
 		for at := range p.overriddenIn(i) {
-			switch all.at(at).standing {
+			switch all.atPlace(at).standing {
 			case summarized:
 				lines--
 				fallthrough
@@ -119,7 +119,7 @@ func (p *partition) inlineAll() {
 		for k, tools := range c.byIndex() {
 			for j, t := range tools {
 				at := toolPlace{int32(k), int32(j)}
-				v := p.verdicts[i].at(at)
+				v := p.verdicts[i].atPlace(at)
 				if v.standing == hidden {
 					continue
 				}

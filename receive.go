@@ -91,7 +91,7 @@ func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Ele
 	return defs, problems, ignored, nil
 }
 
-// sharedDefinitions returns what has the definitions that m may share with others. A system has
+// sharedDefinitions returns the definitions that m shares with others, or nil. A system shares
 // none: few of its servers list the same, and an entry takes about 200 bytes.
 func (m *Manager) sharedDefinitions() *rawDefinitions {
 	if m.system == nil {

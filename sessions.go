@@ -2,10 +2,6 @@ package mcphybrid
 
 import "slices"
 
-// Default returns the default session. It exists from [NewManager] to
-// [Manager.Close], and [Options.Registry] is its registry.
-func (m *Manager) Default() *Session { return m.def }
-
 // NewSession returns a session without active tools. opts may be nil. Close a
 // session that has a registry when the conversation is over; other sessions need
 // no Close. After [Manager.Close] the session is empty.
