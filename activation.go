@@ -3,7 +3,7 @@ package mcphybrid
 // How a deferred tool becomes active in a session, in three phases: collect, register, publish.
 //
 //	found    modelsearch.go, providersearch.go, selectfor.go   ─┐
-//	called   call.go; by the host's registry, sessions.go      ─┼─▶ activate ─▶ registrar.go ─▶ the host's registry
+//	called   call.go; by the host's registry, newsession.go    ─┼─▶ activate ─▶ registrar.go ─▶ the host's registry
 //	needed   skillview.go, and sessionneeds.go, also for these ─┘           └─▶ appendnew.go ─▶ what the model is sent
 //
 // lastuse.go remembers when active tools were used, and compact.go drops them by that.

@@ -10,7 +10,7 @@ package mcphybrid
 // Pins are inline whatever the room for inline tools, within Options.List. Tools that their servers want always loaded, and the
 // most used, get the room before the others.
 //
-//	screening.go    what rights, pins and rules (policy.go) say of each tool alone: a verdict (verdicts.go)
+//	screening.go    what rights, pins and rules (partitionpolicy.go) say of each tool alone: a verdict (verdicts.go)
 //	partition.go    which of the others get the room (inlineroom.go)
 //	view.go         one session: the partition, without what its list has no room for (listroom.go)
 //

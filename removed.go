@@ -11,7 +11,7 @@ import (
 )
 
 // Tools that have left are remembered, so that the call of one is told so. They leave with their
-// server (RemoveServer in manager.go) or by its new list (receive.go). The list of a model that
+// server (RemoveServer in addserver.go) or by its new list (receive.go). The list of a model that
 // has them takes them back (list.go, appendnew.go).
 
 // The bounds of [removedTools].

@@ -2,6 +2,9 @@ package mcphybrid
 
 import "slices"
 
+// How a conversation begins and ends for the Manager. restore.go has one that goes on, and the
+// package store keeps its states.
+
 // NewSession returns a session without active tools. opts may be nil. Close a
 // session that has a registry when the conversation is over; other sessions need
 // no Close. After [Manager.Close] the session is empty.
