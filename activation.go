@@ -4,7 +4,7 @@ package mcphybrid
 //
 //	found    modelsearch.go, providersearch.go, selectfor.go   ─┐
 //	called   call.go; by the host's registry, newsession.go    ─┼─▶ activate ─▶ registrar.go ─▶ the host's registry
-//	needed   skillview.go, and sessionneeds.go, also for these ─┘           └─▶ appendnew.go ─▶ what the model is sent
+//	needed   skillview.go, and sessionneeds.go for all three   ─┘           └─▶ appendnew.go ─▶ what the model is sent
 //
 // lastuse.go remembers when active tools were used, and compact.go drops them by that.
 

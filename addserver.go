@@ -42,7 +42,7 @@ func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
 
 	defer m.background.Done()
 	err := prefixed(src.server.Start(ctx), "server %q: ", src.name)
-	if err != nil && !cfg.KeepFailed && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
+	if err != nil && !cfg.KeepFailed && !errors.Is(err, ErrAuthorizationRequired) { // its problems may be published, and what it listed if ctx ended first
 		_ = m.publishChange(func() error { m.dropSource(src); return nil }) // fails only if the Manager was closed
 		src.server.Close()
 		return err

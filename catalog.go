@@ -19,7 +19,7 @@ import (
 type catalog struct {
 	owner          *owner                      // of its tools; nil for the small index of a partition, which may have tools of several
 	tools          []*BridgeTool               // in registration order
-	list           toolList                    // of which these are the tools; without servers in a catalog that is made for one index only
+	list           toolList                    // of which these are the tools; without servers in the small index of a partition
 	deferredIndex  *deferredIndex              // of those that searchedByDefault yields
 	needs          toolNeeds                   // the tools that each needs
 	needsBelow     map[*BridgeTool][]string    // for a user: names of the system's tools that each needs

@@ -14,8 +14,9 @@ package mcphybrid
 //	partition.go    which of the others get the room (inlineroom.go)
 //	view.go         one session: the partition, without what its list has no room for (listroom.go)
 //
-// partitionset.go makes partitions and shares them among sessions, partitionlookup.go has what one says of a name or a
-// tool, and placementreport.go the reasons, for people.
+// carryover.go has what of the past decides too. partitionset.go makes partitions and shares them
+// among sessions, partitionlookup.go has what one says of a name or a tool, and placementreport.go
+// the reasons, for people.
 
 import (
 	"cmp"

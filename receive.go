@@ -227,10 +227,10 @@ func (m *Manager) storeList(src *source, list received, then time.Time) error {
 		size += len(d.Raw)
 	}
 	if limit := m.opts.Limits.MaxListing; size > limit { // the list is from the cache
-		return fmt.Errorf("its tools have %d bytes, more than the limit of %d", size, limit)
+		return fmt.Errorf("its tools, resources, prompts and skills have %d bytes, more than the limit of %d", size, limit)
 	}
 	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
-		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
+		return fmt.Errorf("its tools, resources, prompts and skills have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
 	}
 	src.listed, src.resources, src.rawInstructions, src.problems, src.audience = list.defs, list.resources, list.instructions, list.problems, list.audience
 	src.bytes, src.listedAt, src.changing = size, then, list.changing

@@ -2,7 +2,7 @@ package mcphybrid
 
 import "slices"
 
-// A toolList is one version of the list of tools. It never changes, and the zero value is
+// A toolList is one version of the list of a catalog's tools, server by server. It never changes, and the zero value is
 // empty.
 type toolList struct {
 	tools    []*BridgeTool
