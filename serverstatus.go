@@ -58,7 +58,7 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 // followStatus logs the states that the server of src enters and tells the host of each. Of
 // attempts in vain, the first, the fourth, the sixteenth and so on are logged as warnings.
 func (m *Manager) followStatus(src *source) {
-	failed := false
+	failed, told := false, false // the one before was a failure; there was one
 	src.server.OnStatus(func(ctx context.Context, st upstream.Status) {
 		m.mu.Lock()
 		isHere := slices.Contains(m.sources, src)
@@ -75,10 +75,15 @@ func (m *Manager) followStatus(src *source) {
 		case upstream.Ready, upstream.Down, upstream.Unauthorized:
 			e.Took = st.Took
 		}
-		if st.State == upstream.Ready {
-			args = append(args, "tools", m.statusOf(src).Tools, "took", st.Took.Round(time.Millisecond))
+		begins := st.State == upstream.Cached && !told // else it rests
+		told = true
+		if st.State == upstream.Ready || begins {
+			args = append(args, "tools", m.statusOf(src).Tools)
 		}
-		if st.State == upstream.Ready || failed && st.State != upstream.Connecting {
+		if st.State == upstream.Ready {
+			args = append(args, "took", st.Took.Round(time.Millisecond))
+		}
+		if st.State == upstream.Ready || begins || failed && st.State != upstream.Connecting {
 			level = slog.LevelInfo
 		}
 		if st.Err != nil {
