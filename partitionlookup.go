@@ -181,3 +181,47 @@ func (p *partition) hints(t *BridgeTool) *enrich.Known {
 	}
 	return nil
 }
+
+// overridden reports whether the name of t, a tool of the i-th catalog, means another
+// tool.
+func (p *partition) overridden(i int, t *BridgeTool) bool {
+	if whose := p.nameOwners[t.name]; whose != nil {
+		return whose != t.owner
+	}
+	return slices.ContainsFunc(p.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
+}
+
+// overriddenIn yields the places of the i-th catalog's tools whose names mean other tools, some more than
+// once. Only a tool whose name could be given in a catalog above, or that a session keeps, can be one.
+func (p *partition) overriddenIn(i int) iter.Seq[toolPlace] {
+	return func(yield func(toolPlace) bool) {
+		c := p.catalogs[i]
+		named := func(name string) bool {
+			at, t, ok := c.find(name)
+			return !ok || !p.overridden(i, t) || yield(at)
+		}
+		for name := range p.nameOwners {
+			if !named(name) {
+				return
+			}
+		}
+		for _, above := range p.catalogs[i+1:] {
+			for name := range above.quarantined {
+				if !named(name) {
+					return
+				}
+			}
+			for _, number := range c.prefixes.Meeting(above.prefixes) {
+				k, ok := c.list.place(number)
+				if !ok {
+					continue
+				}
+				for j, t := range c.list.servers[k].tools {
+					if p.overridden(i, t) && !yield(toolPlace{int32(k), int32(j)}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
