@@ -41,7 +41,7 @@ func (s *Session) Placements() []Placement {
 		var p Placement // that of the tool before, before it was active
 		var last verdict
 		for j, t := range c.tools {
-			of := v.verdicts[i].on(j)
+			of := v.verdicts[i].ofTool(j)
 			if v.overflow[t] {
 				of = verdict{standing: deferred, why: whyListFull}
 				if v.fixed {

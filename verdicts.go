@@ -87,13 +87,13 @@ func (all *verdicts) server(k int) *serverVerdicts {
 	return all.servers[k]
 }
 
-// on returns the verdict on the i-th tool of the catalog.
-func (all *verdicts) on(i int) verdict {
-	return all.at(all.catalog.place(i))
+// ofTool returns the verdict on the i-th tool of the catalog.
+func (all *verdicts) ofTool(i int) verdict {
+	return all.atPlace(all.catalog.place(i))
 }
 
-// at returns the verdict on the tool at a place.
-func (all *verdicts) at(p toolPlace) verdict {
+// atPlace returns the verdict on the tool at a place.
+func (all *verdicts) atPlace(p toolPlace) verdict {
 	return all.final(all.server(int(p.server)).at(int(p.index)))
 }
 
