@@ -173,10 +173,10 @@ func (c *catalog) addServerNeeds(s *serverTools) {
 		}
 	}
 	for _, t := range s.tools {
-		if t.def.BadNeeds != nil {
-			c.problem(d.of, "server %q: tool %q: its _meta has malformed needs: %w", s.server, t.name, t.def.BadNeeds)
+		if n := t.def.Needs; n != nil && n.err != nil {
+			c.problem(d.of, "server %q: tool %q: its _meta has malformed needs: %w", s.server, t.name, n.err)
 		}
-		itself, missing := c.needs.add(t, t.def.Needs, d.find)
+		itself, missing := c.needs.add(t, t.def.Needs.list(), d.find)
 		c.unmet(d.of, fmt.Sprintf("tool %q needs", t.name), itself, missing)
 	}
 }

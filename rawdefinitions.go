@@ -1,8 +1,9 @@
 package mcphybrid
 
 import (
-	"crypto/sha256"
+	"bytes"
 	"encoding/json"
+	"hash/maphash"
 	"runtime"
 	"sync"
 	"weak"
@@ -15,9 +16,11 @@ type rawDefinition struct{ text json.RawMessage }
 // each have a server of their own that lists the same tools. It forgets a text with its last
 // definition. A nil one keeps nothing.
 type rawDefinitions struct {
-	mu    sync.Mutex
-	bySum map[[sha256.Size]byte]weak.Pointer[rawDefinition]
+	mu     sync.Mutex
+	byHash map[uint64]weak.Pointer[rawDefinition]
 }
+
+var rawSeed = maphash.MakeSeed()
 
 // parse is [parseDefinition] of what is kept of raw.
 func (all *rawDefinitions) parse(server string, raw json.RawMessage, maxBytes int) (*definition, error) {
@@ -34,25 +37,25 @@ func (all *rawDefinitions) parse(server string, raw json.RawMessage, maxBytes in
 
 // once returns the text that is like raw. It is shared and must not be changed.
 func (all *rawDefinitions) once(raw json.RawMessage) *rawDefinition {
-	sum := sha256.Sum256(raw)
+	hash := maphash.Bytes(rawSeed, raw)
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if t := all.bySum[sum].Value(); t != nil {
+	if t := all.byHash[hash].Value(); t != nil && bytes.Equal(t.text, raw) {
 		return t
 	}
-	if all.bySum == nil {
-		all.bySum = make(map[[sha256.Size]byte]weak.Pointer[rawDefinition])
+	if all.byHash == nil {
+		all.byHash = make(map[uint64]weak.Pointer[rawDefinition])
 	}
 	t := &rawDefinition{raw}
-	all.bySum[sum] = weak.Make(t)
-	runtime.AddCleanup(t, all.forget, sum)
+	all.byHash[hash] = weak.Make(t)
+	runtime.AddCleanup(t, all.forget, hash)
 	return t
 }
 
-func (all *rawDefinitions) forget(sum [sha256.Size]byte) {
+func (all *rawDefinitions) forget(hash uint64) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.bySum[sum].Value() == nil { // else there is another one by now
-		delete(all.bySum, sum)
+	if all.byHash[hash].Value() == nil { // else there is another one by now
+		delete(all.byHash, hash)
 	}
 }

@@ -29,7 +29,7 @@ func TestRawDefinitionsAreShared(t *testing.T) {
 	}
 	assert.Same(t, texts[0], texts[1])
 	assert.Same(t, texts[0], texts[2])
-	assert.Len(t, m.rawDefinitions.bySum, 4, "those of the system's tools are not in it")
+	assert.Len(t, m.rawDefinitions.byHash, 4, "those of the system's tools are not in it")
 
 	var all rawDefinitions
 	var kept *rawDefinition
@@ -47,7 +47,7 @@ func TestRawDefinitionsAreShared(t *testing.T) {
 		runtime.GC()
 		all.mu.Lock()
 		defer all.mu.Unlock()
-		return len(all.bySum) == 1
+		return len(all.byHash) == 1
 	})
 	assert.Same(t, kept, all.once(json.RawMessage(`{"name":"kept"}`)))
 	runtime.KeepAlive(kept)

@@ -28,8 +28,7 @@ type definition struct {
 	Annotations  mcp.ToolAnnotation
 	Raw          json.RawMessage  // the whole element of the tools/list result
 	raw          *rawDefinition   // holds Raw, which others may share; nil if none do
-	Needs        []string         // own names of tools of the same server
-	BadNeeds     error            // why Needs could not be read, or nil
+	Needs        *ownNeeds        // of the server's other tools; nil if it says nothing of that
 	Always       bool             // the server wants it inline
 	Task         bool             // it must be called as a task
 	output       atomic.Uint32    // what Output knows of the output schema
@@ -140,7 +139,7 @@ func parseDefinition(server string, raw json.RawMessage, maxBytes int) (*definit
 		return nil, fmt.Errorf("%q: %w", text.Line(name, text.MaxName), err)
 	}
 	d.toolDocument.ReadOnly = d.ReadOnly()
-	d.Needs, d.BadNeeds = parseNeeds(meta)
+	d.Needs = parseNeeds(meta)
 	d.Always, d.toolDocument.Hints = parseOfferHints(meta)
 	d.Trusted = trust.Definition{Name: d.Own, Sum: sha256.Sum256(raw), Hash: d.trustHash}
 	return d, nil
@@ -167,8 +166,8 @@ func isTask(raw json.RawMessage) bool {
 // (execution) is not part of it.
 func (d *definition) trustHash() string {
 	said := d.Canonical()
-	if d.Always || d.Needs != nil || d.toolDocument.Hints != "" {
-		said = fmt.Sprintf("%s %t %q %q", said, d.Always, d.Needs, d.toolDocument.Hints)
+	if d.Always || d.Needs.list() != nil || d.toolDocument.Hints != "" {
+		said = fmt.Sprintf("%s %t %q %q", said, d.Always, d.Needs.list(), d.toolDocument.Hints)
 	}
 	if d.Apps != forBoth {
 		said = fmt.Sprintf("%s model %t app %t %q", said, d.Apps.model, d.Apps.app, d.Apps.page)
@@ -204,21 +203,38 @@ func parseOfferHints(meta json.RawMessage) (always bool, search string) {
 	return always, strings.ToValidUTF8(search[:min(len(search), maxHint)], "")
 }
 
+// ownNeeds are the tools of the same server that a definition says it needs. Few say anything.
+type ownNeeds struct {
+	names []string // own names
+	err   error    // why they could not be read, or nil
+}
+
 // parseNeeds returns the tools that a tool needs according to its _meta.
-func parseNeeds(meta json.RawMessage) ([]string, error) {
+func parseNeeds(meta json.RawMessage) *ownNeeds {
 	if text.IsNull(meta) {
-		return nil, nil
+		return nil
 	}
 	var in struct {
 		Needs []string `json:"mcphybrid/needs"`
 	}
 	if err := json.Unmarshal(meta, &in); err != nil {
-		return nil, text.JSONError(meta, err)
+		return &ownNeeds{err: text.JSONError(meta, err)}
 	}
 	if len(in.Needs) > maxNeeds {
-		return nil, fmt.Errorf(`"mcphybrid/needs" has %d names, more than the limit of %d`, len(in.Needs), maxNeeds)
+		return &ownNeeds{err: fmt.Errorf(`"mcphybrid/needs" has %d names, more than the limit of %d`, len(in.Needs), maxNeeds)}
 	}
-	return in.Needs, nil
+	if in.Needs == nil {
+		return nil
+	}
+	return &ownNeeds{names: in.Needs}
+}
+
+// list returns the names. n may be nil.
+func (n *ownNeeds) list() []string {
+	if n == nil {
+		return nil
+	}
+	return n.names
 }
 
 // RegisteredName implements enrich.Tool.

@@ -225,7 +225,7 @@ func decoded(raw json.RawMessage) (t *definition, output json.RawMessage, ok boo
 	t.toolDocument.ReadOnly = t.Annotations.ReadOnlyHint != nil && *t.Annotations.ReadOnlyHint
 	var execution mcp.ToolExecution
 	t.Task = json.Unmarshal(in.Execution, &execution) == nil && execution.TaskSupport == mcp.TaskSupportRequired
-	t.Needs, t.BadNeeds = parseNeeds(in.Meta)
+	t.Needs = parseNeeds(in.Meta)
 	t.Always, t.toolDocument.Hints = parseOfferHints(in.Meta)
 	return t, output, t.InputSchema[0] == '{'
 }
@@ -260,7 +260,7 @@ func requireDecoded(t require.TestingT, raw json.RawMessage, got *definition, er
 	}
 	want.Server = got.Server
 	said := func(t *definition) []any {
-		return []any{t.toolDocument, t.Own, t.Annotations, t.Needs, t.BadNeeds, t.Always, t.Task}
+		return []any{t.toolDocument, t.Own, t.Annotations, t.Needs, t.Always, t.Task}
 	}
 	require.Equal(t, said(want), said(got))
 	require.Equal(t, schema.Prune(output), got.Output())
@@ -321,12 +321,12 @@ func FuzzNeeds(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, meta []byte) {
-		needs, err := parseNeeds(meta)
-		if err != nil {
-			require.Nil(t, needs)
+		needs := parseNeeds(meta)
+		if needs != nil && needs.err != nil {
+			require.Nil(t, needs.names)
 			return
 		}
-		require.LessOrEqual(t, len(needs), maxNeeds)
+		require.LessOrEqual(t, len(needs.list()), maxNeeds)
 		if len(meta) > 0 {
 			require.True(t, json.Valid(meta))
 		}

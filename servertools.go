@@ -72,7 +72,7 @@ func (s *serverTools) makeTools(owner *owner, access rules.Access, old *serverTo
 			continue
 		}
 		tools = append(tools, t)
-		s.declares, s.alwaysLoaded = s.declares || d.Needs != nil || d.BadNeeds != nil, s.alwaysLoaded || d.Always
+		s.declares, s.alwaysLoaded = s.declares || d.Needs != nil, s.alwaysLoaded || d.Always
 	}
 	s.setTools(tools)
 }
