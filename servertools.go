@@ -1,7 +1,6 @@
 package mcphybrid
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/resources"
@@ -45,8 +44,7 @@ type serverTools struct {
 	indexOf map[string]int // index in tools, by registered name
 	version uint64         // of the tools; no other serverTools has it
 
-	once sync.Once
-	said *saved.Server // set by once: see line
+	said atomic.Pointer[saved.Server] // see line
 }
 
 // makeTools makes the tools of the definitions that access permits. It keeps those of old, if
@@ -109,15 +107,17 @@ func (s *serverTools) hasMore() bool { return s.declares || !s.onlyTools() }
 // line returns what sections say of all tools, of which there must be one. All that mention the server
 // share it.
 func (s *serverTools) line() *saved.Server {
-	s.once.Do(func() {
-		s.said = s.lineOf(s.tools)
-		subject := search.Topic{Server: s.server}
-		for _, t := range s.tools {
-			subject.Add(t.def.Own)
-		}
-		s.said.About = subject.String()
-	})
-	return s.said
+	if said := s.said.Load(); said != nil {
+		return said
+	}
+	said := s.lineOf(s.tools)
+	subject := search.Topic{Server: s.server}
+	for _, t := range s.tools {
+		subject.Add(t.def.Own)
+	}
+	said.About = subject.String()
+	s.said.CompareAndSwap(nil, said) // another one may have been first
+	return s.said.Load()
 }
 
 // lineOf returns what sections say of some of the tools, but for what these are about.

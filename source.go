@@ -96,8 +96,9 @@ func (m *Manager) dropSource(src *source) bool {
 	m.cache.Forget(src.name)
 	if m.named[src.name] == src {
 		delete(m.named, src.name)
-		if i = slices.IndexFunc(m.sources, func(other *source) bool { return other.name == src.name }); i >= 0 {
-			m.named[src.name] = m.sources[i]
+		behind := m.sources[i:] // src was the first of its name
+		if j := slices.IndexFunc(behind, func(other *source) bool { return other.name == src.name }); j >= 0 {
+			m.named[src.name] = behind[j]
 		}
 	}
 	return true
