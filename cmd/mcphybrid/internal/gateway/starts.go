@@ -33,26 +33,29 @@ func (g *gateway) awaitServerOf(ctx context.Context, unknown *mcphybrid.UnknownT
 }
 
 // afterStart makes a request for a resource or a prompt of that server, or of "" if none is
-// named. If the server was starting, and does not have it yet, the request is made again when it
-// has started or failed.
+// named. If the server came or was replaced, and does not have it yet, the request is made again
+// when it has started or failed.
 func (g *gateway) afterStart(ctx context.Context, server string, request func() error) error {
-	starts := g.isStarting(server) // read before what it has: one that has started has all
+	isAnew := g.starts.isAnew(server) // read before what it has: one that has started has all
 	err := request()
-	if !starts || !errors.Is(err, mcphybrid.ErrUnknownResource) {
+	if !isAnew || !errors.Is(err, mcphybrid.ErrUnknownResource) {
 		return err
 	}
 	g.awaitStart(ctx, server)
 	return request()
 }
 
-// awaitStart waits until that server has started or failed, at most as long as a start may take;
-// one that downloads has longer. It ends with ctx.
+// awaitStart waits until that server has started or failed, or until ctx ends, but not longer than
+// a start may take; one that downloads has longer.
 func (g *gateway) awaitStart(ctx context.Context, server string) {
 	ctx, enough := context.WithTimeout(ctx, servers.StartTimeout)
 	defer enough()
 	for {
 		changed := g.starts.next(server)
-		if !g.isStarting(server) {
+		isConnecting := slices.ContainsFunc(g.mgr.Servers(), func(s mcphybrid.ServerStatus) bool {
+			return s.Name == server && s.State == mcphybrid.StateConnecting
+		})
+		if !isConnecting && !g.starts.isAnew(server) {
 			g.starts.tell(server) // so that nothing stays of it
 			return
 		}
@@ -62,12 +65,6 @@ func (g *gateway) awaitStart(ctx context.Context, server string) {
 			return
 		}
 	}
-}
-
-func (g *gateway) isStarting(server string) bool {
-	return server != "" && (g.starts.isAnew(server) || slices.ContainsFunc(g.mgr.Servers(), func(s mcphybrid.ServerStatus) bool {
-		return s.Name == server && s.State == mcphybrid.StateConnecting
-	}))
 }
 
 // ofNamed returns the server in anew to which the unknown tool or prompt with that registered
