@@ -5,8 +5,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// Access lists count where tools come in (receive.go), where they are made (makeTools in servertools.go) and
-// for each session and user (screening.go).
+// Access lists count where tools come in (receive.go), where they are made (makeTools in servertools.go)
+// and for each session and user (screening.go): a call finds only what is left (toolToCall in call.go).
 
 // Access says by name which tools may be used: if Allow is not empty, those that one of
 // its entries matches, and none that an entry of Deny matches. Entries are names, or

@@ -3,8 +3,8 @@ package mcphybrid
 // How a deferred tool becomes active in a session, in three phases: collect, register, publish.
 //
 //	found    modelsearch.go, providersearch.go, selectfor.go   ─┐
-//	called   call.go; by the host's registry, sessions.go      ─┼─▶ activate ─▶ registrar.go ─▶ the host's registry
-//	needed   skillview.go, and sessionneeds.go, also for these ─┘           └─▶ appendnew.go ─▶ what the model is sent
+//	called   call.go; by the host's registry, newsession.go    ─┼─▶ activate ─▶ registrar.go ─▶ the host's registry
+//	needed   skillview.go, and sessionneeds.go for all three   ─┘           └─▶ appendnew.go ─▶ what the model is sent
 //
 // lastuse.go remembers when active tools were used, and compact.go drops them by that.
 
@@ -33,7 +33,7 @@ func (s *Session) ActivateToolIfDeferred(name string) bool {
 	return isNamed(callable, name)
 }
 
-// activate makes tools active. All do it but [Session.refit], which makes a tool active
+// activate makes tools active. Only [Session.refit] does so elsewhere: it makes a tool active
 // again that was unavailable. It has three phases: makeActive collects the tools, registers
 // them, and publishes them. It registers without any lock held, since a registry may have a lock of its own and call back. If a
 // tool leaves the catalog meanwhile, it does not stay registered, and a tool that

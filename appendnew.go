@@ -40,7 +40,7 @@ func (v *view) appendNew(list []listItem) []listItem {
 	}
 	if v.removes {
 		for _, e := range remaining(list) {
-			if e.isTool() && v.left(e.tool) {
+			if e.isTool() && v.hasLeft(e.tool) {
 				fresh = append(fresh, listItem{slot: asRemoved, tool: e.tool})
 				delete(tools, e.tool.name)
 			}
@@ -118,9 +118,9 @@ func (v *view) appendNew(list []listItem) []listItem {
 // again: a server must not fill a conversation by that.
 const maxVersions = 4
 
-// left reports whether a tool of the list has left the catalog, and not only because its
+// hasLeft reports whether a tool of the list has left the catalog, and not only because its
 // server is not here.
-func (v *view) left(t *BridgeTool) bool {
+func (v *view) hasLeft(t *BridgeTool) bool {
 	return !isThere(t, v.catalogs) && !v.ended && !v.restored.isAway(t, v.catalogs)
 }
 

@@ -499,10 +499,10 @@ func TestRemovedServersAreBounded(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, nil)
 	for i := range maxRemoved {
-		m.removed = append(m.removed, fmt.Sprint("s", i))
+		m.removedServers = append(m.removedServers, fmt.Sprint("s", i))
 	}
 	require.NoError(t, m.AddTools("last", echoTool("run", "")))
 	require.True(t, m.RemoveServer("last"))
-	assert.Len(t, m.removed, maxRemoved)
-	assert.Equal(t, "last", m.removed[maxRemoved-1])
+	assert.Len(t, m.removedServers, maxRemoved)
+	assert.Equal(t, "last", m.removedServers[maxRemoved-1])
 }

@@ -41,10 +41,15 @@ func TestSpecB2StartFromTheCache(t *testing.T) {
 	}
 	require.NoError(t, first.Close())
 
-	m, _ := newTestManager(t, options())
+	opts, log := options(), new(mcptest.Log)
+	opts.Logger = slog.New(slog.NewTextHandler(log, nil))
+	m, _ := newTestManager(t, opts)
 	for _, st := range m.Servers() {
 		assert.Equal(t, StateCached, st.State)
 		assert.Equal(t, 6, st.Tools)
+		soon(t, func() bool {
+			return strings.Contains(log.String(), `msg="mcphybrid: a server is cached" server=`+st.Name+" tools=6")
+		})
 	}
 	assert.Equal(t, fingerprint, m.cur.Load().fingerprint())
 	nowSections, nowTools := sentBytes(m.def)

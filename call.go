@@ -26,7 +26,7 @@ import (
 )
 
 // A ToolCall is a call that passed all checks: its tool is known and permitted,
-// and its arguments fit the tool's schema.
+// and the model's arguments fit the tool's schema.
 type ToolCall struct {
 	Session   *Session
 	Tool      *BridgeTool
@@ -69,9 +69,10 @@ type Middleware func(next Handler) Handler
 //     reads.
 //  3. Remove a null for an optional parameter that can't be null, and validate
 //     the arguments.
-//  4. Run [Options.Middleware]. What it passes on is looked up and checked again.
+//  4. Run [Options.Middleware]. The tool that it passes on is looked up and checked again.
+//     Arguments that it changes are the host's: they are not validated again.
 //  5. Activate the tool if it is deferred, unless the session works [ByBridge].
-//  6. Run it.
+//  6. Run it, unless it was held back meanwhile: what nobody accepted is not called.
 //  7. Take the part of the result that [ServerConfig].ResultSelect asks for, and cut one longer
 //     than [Options.MaxResult].
 //
@@ -80,7 +81,8 @@ type Middleware func(next Handler) Handler
 // The result is never nil: always pass it to the model. If the tool ran, the
 // result is the tool's and the error is nil, even if the tool itself failed.
 // Otherwise the result explains the failure to the model, and the error explains
-// it to the host. The error may wrap [ErrUnknownTool], [ErrNotPermitted],
+// it to the host. A meta tool has an error only if its arguments are no object: other mistakes
+// are answered in words. The error may wrap [ErrUnknownTool], [ErrNotPermitted],
 // [ErrBadArguments], [ErrQuarantined], [ErrChanged], [ErrServerDown], [ErrClosed],
 // [context.DeadlineExceeded] after a call timeout, or an error of the server or a
 // middleware.

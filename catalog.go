@@ -19,8 +19,8 @@ import (
 type catalog struct {
 	owner          *owner                      // of its tools; nil for the small index of a partition, which may have tools of several
 	tools          []*BridgeTool               // in registration order
-	list           toolList                    // of which these are the tools; without servers in a catalog that is made for one index only
-	deferredIndex  *deferredIndex              // of these tools
+	list           toolList                    // of which these are the tools; without servers in the small index of a partition
+	deferredIndex  *deferredIndex              // of those that searchedByDefault yields
 	needs          toolNeeds                   // the tools that each needs
 	needsBelow     map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
 	problems       []error                     // in registration order; then those of several servers
@@ -28,7 +28,7 @@ type catalog struct {
 	quarantinedOwn map[[2]string]*ChangedError // the same, by server and own name
 	removed        removedTools
 	prefixes       names.Prefixes   // of its servers
-	known          knownHints       // hints, some of them for tools that are not here
+	hints          knownHints       // some of them for tools that are not here
 	shelf          *resources.Shelf // what servers offer besides tools
 
 	originals func() map[string][]int        // indexes in tools, ascending, by a tool's own name
@@ -117,7 +117,7 @@ func (c *catalog) overrides(name, server string) bool {
 // servers that have not listed theirs yet, which needs may be about. indexer makes the
 // index, when it is first used.
 func newCatalog(prev *catalog, owner *owner, servers []*serverTools, prefixes names.Prefixes, known knownHints, needs map[string][]string, unlisted []rules.Subject, indexer *deferredIndexer) *catalog {
-	c := &catalog{owner: owner, known: known, prefixes: prefixes, needs: make(toolNeeds)}
+	c := &catalog{owner: owner, hints: known, prefixes: prefixes, needs: make(toolNeeds)}
 	c.list = prev.list.next(servers, prefixes.Len())
 	c.tools = c.list.tools
 	var entries []*resources.Entry

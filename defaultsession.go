@@ -6,7 +6,11 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// These methods are those of the default session, for a host with one conversation.
+// The default session, for a host with one conversation, and its methods.
+
+// Default returns the default session. It exists from [NewManager] to
+// [Manager.Close], and [Options.Registry] is its registry.
+func (m *Manager) Default() *Session { return m.def }
 
 // Search is [Session.Search] of the default session.
 func (m *Manager) Search(query string, n int) []Hit { return m.def.Search(query, n) }

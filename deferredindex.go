@@ -83,7 +83,7 @@ type deferredIndexer struct {
 func (d *deferredIndexer) index(c *catalog, tools []*BridgeTool) ranker {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.last = d.indexTools(d.last, tools, c.known.of)
+	d.last = d.indexTools(d.last, tools, c.hints.of)
 	return d.last
 }
 

@@ -16,16 +16,13 @@ func LogEvents(log *slog.Logger, level slog.Level) func(Event) {
 		if e.Kind != EventServer && e.Kind != EventStore && e.Kind != EventCacheLost {
 			attrs = append(attrs, slog.Any("tools", e.Tools))
 		}
-		for _, of := range [][2]string{{"server", e.Server}, {"state", string(e.State)}, {"session", e.Label}, {"user", e.User}} {
+		for _, of := range [][2]string{{"server", e.Server}, {"state", string(e.State)}, {"session", e.Label}, {"user", e.User}, {"store", e.Store}} {
 			if of[1] != "" {
 				attrs = append(attrs, slog.String(of[0], of[1]))
 			}
 		}
 		if e.Kind == EventSearch || e.Kind == EventRead {
 			attrs = append(attrs, slog.String("query", e.Query))
-		}
-		if e.Kind == EventStore {
-			attrs = append(attrs, slog.String("store", e.Query))
 		}
 		if e.Kind == EventBegin {
 			attrs = append(attrs, slog.String("disclosure", e.Disclosure.String()), slog.String("why", e.Why))

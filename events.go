@@ -24,7 +24,7 @@ const (
 	EventChanged EventKind = "changed" // the definition of a tool or the like has changed: Err is the ChangedError
 
 	// EventStore means that a store can't be reached, that it can be reached again, after Took, or
-	// that another process was first: see [Manager.ObserveSessions]. Query is its name, and Err is
+	// that another process was first: see [Manager.ObserveSessions]. Store is its name, and Err is
 	// nil if it is back. A function that is told must not call Start, AddServer or AddTools, which may wait for that store.
 	EventStore EventKind = "store"
 )
@@ -36,7 +36,8 @@ type Event struct {
 	Tools   []string      // registered names of the tools called, found, activated, dropped, changed, waiting or without room
 	Server  string        // server of the called tool or of what was read, or "" if that is unknown; what it happened to
 	State   State         // what the server entered
-	Query   string        // query of a search; URI of a resource; name of a prompt or a store
+	Query   string        // query of a search; URI of a resource; name of a prompt
+	Store   string        // name of the store, with EventStore
 	Took    time.Duration // duration of a call, a search, a read or a start
 	Err     error         // error of a call or a read; nil if the tool answered, even with an error. Why a server is not ready, or what has changed
 	Label   string        // of the session: see SessionOptions

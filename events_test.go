@@ -283,6 +283,7 @@ func TestClosingIsNoFailure(t *testing.T) {
 			}
 		}})
 		require.NoError(t, m.Start(t.Context()))
+		synctest.Wait() // events of servers are told on their own goroutine
 		m.NewSession(&SessionOptions{Registry: &lastWords{ToolRegistry: NewRegistry(), said: func() {
 			mcpServer(cfg).AddTools(echoTool("late", "Comes late"))
 			time.Sleep(time.Second) // of the bubble

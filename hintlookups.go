@@ -7,6 +7,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/enrich"
 )
 
+// Hints are looked up by internal/enrich and published with the catalog (catalog.hints). From there
+// the index reads them (ranker.go), and the model in notes on the tools that it has (toolnotes.go).
+
 // RefreshHints looks up the hints of all tools again. It returns when the new
 // hints are in the catalog, so that sessions search and show them. Without an
 // [Options.Enricher] it does nothing. The Enricher must not call it.

@@ -16,10 +16,10 @@ import (
 // is connected, what it is for and how to use it. It is a foreign text like a description:
 // what has not been accepted is neither shown nor searched.
 //
-//	receive.go ─▶ source.rawInstructions ─ review.go ─▶ serverTools.instructions ─▶ gist      prompt.go, a line
-//	cache.go ──────────▲                                      │                 ─▶ searched  the index
-//	                                                          ▼
-//	                                       modelsearch.go, Manager.Servers: the whole text
+//	receive.go ─▶ source.rawInstructions ─ review.go ─▶ source.instructions ─▶ serverTools.instructions ─▶ gist      prompt.go, a line
+//	cache.go ──────────▲                                     │                           │              ─▶ searched  the index
+//	                                                         ▼                           ▼
+//	                                  Manager.Servers: the whole text      modelsearch.go: the whole text
 
 const (
 	// maxInstructions is how many bytes of a server's instructions are kept.

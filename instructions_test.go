@@ -268,13 +268,13 @@ func TestSpecH6InstructionsWithHints(t *testing.T) {
 	assert.Len(t, s.Search("zymurgy", 10), 3)
 	assert.Len(t, s.Search("kubernetes", 10), 3)
 	tool := m.cur.Load().tools[0]
-	known := m.cur.Load().known.of(tool)
+	known := m.cur.Load().hints.of(tool)
 	require.NotNil(t, known)
 	first := tool.document(known)
 	assert.NotSame(t, &known.Document, first)
 	require.NoError(t, m.AddTools("more", echoTool("one", "One")))
 	assert.Same(t, tool, m.cur.Load().tools[0])
-	assert.Same(t, first, m.cur.Load().tools[0].document(m.cur.Load().known.of(tool)))
+	assert.Same(t, first, m.cur.Load().tools[0].document(m.cur.Load().hints.of(tool)))
 	require.NoError(t, check(m, s))
 }
 

@@ -1,7 +1,6 @@
 package mcphybrid
 
 import (
-	"iter"
 	"slices"
 	"weak"
 
@@ -109,48 +108,4 @@ func (s *Session) remember(tools []knownName) {
 func (k restoredTools) isAway(t *BridgeTool, catalogs []*catalog) bool {
 	kept := k[t.name]
 	return kept != nil && kept.is(t) && !kept.removed && !hasListed(catalogs, t.owner, t.def.Server)
-}
-
-// overridden reports whether the name of t, a tool of the i-th catalog, means another
-// tool.
-func (p *partition) overridden(i int, t *BridgeTool) bool {
-	if whose := p.nameOwners[t.name]; whose != nil {
-		return whose != t.owner
-	}
-	return slices.ContainsFunc(p.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
-}
-
-// overriddenIn yields the places of the i-th catalog's tools whose names mean other tools, some more than
-// once. Only a tool whose name could be given in a catalog above, or that a session keeps, can be one.
-func (p *partition) overriddenIn(i int) iter.Seq[toolPlace] {
-	return func(yield func(toolPlace) bool) {
-		c := p.catalogs[i]
-		named := func(name string) bool {
-			at, t, ok := c.find(name)
-			return !ok || !p.overridden(i, t) || yield(at)
-		}
-		for name := range p.nameOwners {
-			if !named(name) {
-				return
-			}
-		}
-		for _, above := range p.catalogs[i+1:] {
-			for name := range above.quarantined {
-				if !named(name) {
-					return
-				}
-			}
-			for _, number := range c.prefixes.Meeting(above.prefixes) {
-				k, ok := c.list.place(number)
-				if !ok {
-					continue
-				}
-				for j, t := range c.list.servers[k].tools {
-					if p.overridden(i, t) && !yield(toolPlace{int32(k), int32(j)}) {
-						return
-					}
-				}
-			}
-		}
-	}
 }

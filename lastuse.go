@@ -3,7 +3,6 @@ package mcphybrid
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 )
 
@@ -69,15 +68,4 @@ func (s *Session) inOrder(list, more []*BridgeTool) []*BridgeTool {
 		return cmp.Compare(s.lastUsed[a.name].activation, s.lastUsed[b.name].activation)
 	})
 	return all
-}
-
-// NextTurn tells the session that a new turn of the conversation begins. The
-// host decides what a turn is, for example one message of the user. If the host
-// never calls NextTurn, no active tool grows old: see [ActiveOptions.Turns].
-func (s *Session) NextTurn() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.userTurn < math.MaxInt { // a saved session may be there already
-		s.userTurn++
-	}
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// What the sessions of a tenant used comes sooner in its searches: see [LearnOptions].
+// What the sessions of a tenant used comes sooner in its searches: see [LearnOptions]. It is
+// counted here, kept by internal/usage, and stored by stores.go.
 // search/EXPERIMENTS.md has what this finds, and why there are no pairs of tools used together.
 const (
 	learnedDepth = 20  // so many of the best hits may change places

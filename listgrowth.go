@@ -26,8 +26,8 @@ func (g *listGrowth) add(of origin) bool {
 	return g.all <= max(g.limits.items, g.present) && g.of[of] <= max(g.limits.itemsEach, g.presentOf[of])
 }
 
-// growth returns the room for more of the items in list that count, such as tools of
-// the standings now.
+// growth returns the room for more items. counts says which items of list take room, and now which
+// standings the tools have for which there must be some.
 func (v *view) growth(list []listItem, counts func(listItem) bool, now func(standing) bool) *listGrowth {
 	g := newListGrowth(v.policy.list)
 	for t, st := range v.each() {

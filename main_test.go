@@ -450,7 +450,7 @@ func checkCatalog(c *catalog) error {
 		}
 	}
 	for i, t := range c.documents() {
-		if x, ok := c.index().(*search.Index); ok && x.Document(i) != t.document(c.known.of(t)) {
+		if x, ok := c.index().(*search.Index); ok && x.Document(i) != t.document(c.hints.of(t)) {
 			return fmt.Errorf("document %d is not that of %s", i, t.name)
 		}
 	}
@@ -476,7 +476,7 @@ func checkCatalog(c *catalog) error {
 		var texts []string
 		for _, t := range c.documents() {
 			text := t.def.Server + " " + t.def.Own + " " + t.def.Description
-			if h := c.known.of(t); h != nil {
+			if h := c.hints.of(t); h != nil {
 				text += " " + h.Words()
 			}
 			texts = append(texts, text)

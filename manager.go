@@ -1,14 +1,14 @@
 package mcphybrid
 
 // What a Manager has, how it starts and how it ends. The rest of it stands beside what it is about:
-// receive.go makes what a server lists its tools, addtools.go adds tools without a server, and
-// publish.go makes each change one catalog (catalog.go). sessions.go has new conversations,
-// user.go users, settings.go what a host changes meanwhile, serverstatus.go how servers are, and
-// stores.go and cache.go what outlives a run. defaultsession.go has the methods of the default session.
+// addserver.go adds servers and removes them, receive.go turns the list of one into its tools,
+// addtools.go adds tools without a server, and publish.go makes each change one catalog (catalog.go).
+// newsession.go has new conversations, user.go users, settings.go what a host changes meanwhile,
+// serverstatus.go how servers are, and stores.go and cache.go what outlives a run. defaultsession.go
+// has the methods of the default session.
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -53,19 +53,19 @@ type Manager struct {
 
 	end context.CancelFunc // ends life
 
-	mu          sync.Mutex     // serializes writers
-	sources     []*source      // in registration order
-	perServer   []*serverTools // what catalogs take of each source, or nil
-	toolsShared bool           // a catalog has perServer: it must be cloned before an element changes
-	named       map[string]*source
-	bytes       int            // of all definitions that servers listed
-	names       *names.Book    // of the sources and of earlier ones
-	attached    []*Session     // the sessions with a registry
-	users       users          // not yet closed
-	removed     []string       // the servers removed last
-	background  sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
-	closing     sync.Once
-	changed     chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
+	mu             sync.Mutex     // serializes writers
+	sources        []*source      // in registration order
+	perServer      []*serverTools // what catalogs take of each source, or nil
+	toolsShared    bool           // a catalog has perServer: it must be cloned before an element changes
+	named          map[string]*source
+	bytes          int            // of all definitions that servers listed
+	names          *names.Book    // of the sources and of earlier ones
+	attached       []*Session     // the sessions with a registry
+	users          users          // not yet closed
+	removedServers []string       // those removed last
+	background     sync.WaitGroup // counts starting servers, embedding runs, hint lookups and calls of OnResources
+	closing        sync.Once
+	changed        chan struct{} // closed and replaced by each change, whether or not it succeeds: see AwaitServers
 
 	cacheOnce     sync.Once
 	cached        atomic.Pointer[cache.Found] // from loadStores until Start has used it
@@ -268,93 +268,6 @@ func (m *Manager) Start(ctx context.Context) error {
 		}
 	}
 	return failed.orNil()
-}
-
-// AddServer connects one more server, last in registration order, and publishes
-// all its tools at once. If it returns an error, it has added nothing, with two
-// exceptions. If the error is [ErrAuthorizationRequired], [Manager.Login] connects the
-// server. If KeepFailed of the server is set and its start failed, it stays, and is tried
-// again as after Start. The error is [ErrDuplicate] if a server has that name already and [ErrClosed] after
-// [Manager.Close]. AddServer ignores a disabled server. ctx bounds only the
-// start, and five minutes more bound that of a program which is at work: see Start.
-func (m *Manager) AddServer(ctx context.Context, cfg ServerConfig) error {
-	if cfg.Disabled {
-		return nil
-	}
-	if _, err := m.loadStores(); err != nil {
-		return prefixed(err, "")
-	}
-	m.mu.Lock()
-	if m.life.Err() != nil {
-		m.mu.Unlock()
-		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrClosed)
-	}
-	if m.sourceNamed(cfg.Name) != nil {
-		m.mu.Unlock()
-		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, ErrDuplicate)
-	}
-	src := m.newSource(cfg)
-	m.followStatus(src)
-	src.begun = true
-	if err := src.claimNames(m.names); err != nil {
-		m.mu.Unlock()
-		return fmt.Errorf("mcphybrid: server %q: %w", cfg.Name, err)
-	}
-	m.stageSource(src)
-	m.background.Add(1)
-	m.mu.Unlock()
-
-	defer m.background.Done()
-	err := prefixed(src.server.Start(ctx), "server %q: ", src.name)
-	if err != nil && !cfg.KeepFailed && !errors.Is(err, ErrAuthorizationRequired) { // its tools were never published, but its problems may be
-		_ = m.publishChange(func() error { m.dropSource(src); return nil }) // fails only if the Manager was closed
-		src.server.Close()
-		return err
-	}
-	m.saveAndIndex()
-	return err
-}
-
-// RemoveServer removes the server with that name, or the tools that
-// [Manager.AddTools] added under it. All its tools leave the catalog at once, the
-// connection is closed, and running calls end with an error. RemoveServer
-// reports whether there was such a server. It waits until the connection is closed,
-// so code that runs while the server connects or lists its tools must not call it.
-func (m *Manager) RemoveServer(name string) bool {
-	m.mu.Lock()
-	src := m.sourceNamed(name)
-	m.mu.Unlock()
-	return src != nil && m.remove(src)
-}
-
-// maxRemoved is how many removed servers we remember, so that their records leave a
-// vector store.
-const maxRemoved = 1000
-
-func (m *Manager) remove(src *source) bool {
-	if r := m.recorder.Load(); r != nil && src.server != nil {
-		r.hide(src.server.Secrets(), m.concerns)
-	}
-	err := m.publishChange(func() error {
-		if !m.dropSource(src) {
-			return errors.New("the server was removed")
-		}
-		m.removed = append(m.removed[max(len(m.removed)+1-maxRemoved, 0):], src.name)
-		m.trust.Left(src.name)
-		m.trust.Left(resourcesOf(src.name))
-		m.trust.Left(instructionsOf(src.name))
-		return nil
-	})
-	if err != nil {
-		return false
-	}
-	m.usageMu.Lock()
-	delete(m.serverUsage, src.name)
-	m.usageMu.Unlock()
-	if src.server != nil {
-		src.server.Close()
-	}
-	return true
 }
 
 // Close stops all servers and leaves no process behind, no tool or group in a registry, and no

@@ -10,12 +10,13 @@ package mcphybrid
 // Pins are inline whatever the room for inline tools, within Options.List. Tools that their servers want always loaded, and the
 // most used, get the room before the others.
 //
-//	screening.go    what rights, pins and rules (policy.go) say of each tool alone: a verdict (verdicts.go)
+//	screening.go    what rights, pins and rules (partitionpolicy.go) say of each tool alone: a verdict (verdicts.go)
 //	partition.go    which of the others get the room (inlineroom.go)
 //	view.go         one session: the partition, without what its list has no room for (listroom.go)
 //
-// partitionset.go makes partitions and shares them among sessions, partitionlookup.go has what one says of a name or a
-// tool, and placementreport.go the reasons, for people.
+// carryover.go has what of the past decides too. partitionset.go makes partitions and shares them
+// among sessions, partitionlookup.go has what one says of a name or a tool, and placementreport.go
+// the reasons, for people.
 
 import (
 	"cmp"
@@ -85,7 +86,7 @@ func (p *partition) decide(w *screener, screenings []*screening) {
 		all.catalog, all.servers = c, x.servers
 		seen, lines = seen+x.seen, lines+x.summarized
 		for at := range p.overriddenIn(i) {
-			switch all.at(at).standing {
+			switch all.atPlace(at).standing {
 			case summarized:
 				lines--
 				fallthrough
@@ -119,7 +120,7 @@ func (p *partition) inlineAll() {
 		for k, tools := range c.byIndex() {
 			for j, t := range tools {
 				at := toolPlace{int32(k), int32(j)}
-				v := p.verdicts[i].at(at)
+				v := p.verdicts[i].atPlace(at)
 				if v.standing == hidden {
 					continue
 				}

@@ -174,7 +174,7 @@ func checkPartition(p *partition) error {
 	want := oneByOne(p)
 	for i, c := range p.catalogs {
 		for j, t := range c.tools {
-			if got := p.verdicts[i].on(j); got != want.verdicts[i][j] {
+			if got := p.verdicts[i].ofTool(j); got != want.verdicts[i][j] {
 				return fmt.Errorf("the verdict on %s is %+v, must be %+v", t.name, got, want.verdicts[i][j])
 			}
 		}

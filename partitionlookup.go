@@ -32,7 +32,7 @@ func (p *partition) each() iter.Seq2[*BridgeTool, standing] {
 func (p *partition) find(name string) (*BridgeTool, verdict) {
 	for i, c := range slices.Backward(p.catalogs) {
 		if at, t, ok := c.find(name); ok {
-			if v := p.verdicts[i].at(at); v.why != whyOverridden {
+			if v := p.verdicts[i].atPlace(at); v.why != whyOverridden {
 				return t, v
 			}
 		}
@@ -50,8 +50,8 @@ func (p *partition) of(o *owner) *catalog {
 	return nil
 }
 
-// meaning yields the catalogs to which name may refer, the last one first.
-func (p *partition) meaning(name string) iter.Seq[*catalog] {
+// catalogsOf yields the catalogs to which name may refer, the last one first.
+func (p *partition) catalogsOf(name string) iter.Seq[*catalog] {
 	return func(yield func(*catalog) bool) {
 		for _, c := range slices.Backward(p.catalogs) {
 			if whose := p.nameOwners[name]; (whose == nil || whose == c.owner) && !yield(c) {
@@ -88,7 +88,7 @@ func (p *partition) unindexed() *catalog {
 		for i, c := range p.catalogs {
 			for _, j := range c.split().unindexed {
 				t := c.tools[j]
-				if p.verdicts[i].on(j).standing == hidden {
+				if p.verdicts[i].ofTool(j).standing == hidden {
 					continue
 				}
 				docs = append(docs, len(r.tools))
@@ -132,7 +132,7 @@ func (p *partition) needs(t *BridgeTool) []*BridgeTool {
 // quarantined returns the change for which the tool with that name is in quarantine, or
 // nil.
 func (p *partition) quarantined(name string) *ChangedError {
-	for c := range p.meaning(name) {
+	for c := range p.catalogsOf(name) {
 		if held := c.quarantined[name]; held != nil {
 			return held
 		}
@@ -164,7 +164,7 @@ func (p *partition) same(kept *BridgeTool) *BridgeTool {
 
 // removed returns what is known of a tool that has left the catalog, or nil.
 func (p *partition) removed(name string) *removedTool {
-	for c := range p.meaning(name) {
+	for c := range p.catalogsOf(name) {
 		if r := c.removed.named(name); r != nil {
 			return r
 		}
@@ -175,9 +175,53 @@ func (p *partition) removed(name string) *removedTool {
 // hints returns the hints of t, or nil. t may be nil.
 func (p *partition) hints(t *BridgeTool) *enrich.Known {
 	for _, c := range p.catalogs {
-		if h := c.known.of(t); h != nil {
+		if h := c.hints.of(t); h != nil {
 			return h
 		}
 	}
 	return nil
+}
+
+// overridden reports whether the name of t, a tool of the i-th catalog, means another
+// tool.
+func (p *partition) overridden(i int, t *BridgeTool) bool {
+	if whose := p.nameOwners[t.name]; whose != nil {
+		return whose != t.owner
+	}
+	return slices.ContainsFunc(p.catalogs[i+1:], func(c *catalog) bool { return c.overrides(t.name, t.def.Server) })
+}
+
+// overriddenIn yields the places of the i-th catalog's tools whose names mean other tools, some more than
+// once. Only a tool whose name could be given in a catalog above, or that a session keeps, can be one.
+func (p *partition) overriddenIn(i int) iter.Seq[toolPlace] {
+	return func(yield func(toolPlace) bool) {
+		c := p.catalogs[i]
+		named := func(name string) bool {
+			at, t, ok := c.find(name)
+			return !ok || !p.overridden(i, t) || yield(at)
+		}
+		for name := range p.nameOwners {
+			if !named(name) {
+				return
+			}
+		}
+		for _, above := range p.catalogs[i+1:] {
+			for name := range above.quarantined {
+				if !named(name) {
+					return
+				}
+			}
+			for _, number := range c.prefixes.Meeting(above.prefixes) {
+				k, ok := c.list.place(number)
+				if !ok {
+					continue
+				}
+				for j, t := range c.list.servers[k].tools {
+					if p.overridden(i, t) && !yield(toolPlace{int32(k), int32(j)}) {
+						return
+					}
+				}
+			}
+		}
+	}
 }

@@ -70,8 +70,8 @@ func (s *tenant) forgetPartitions() {
 }
 
 // partition returns what a session with these rights and this intent sees now.
-// since returns what of the past decides too: see carryOver.
-func (s *tenant) partition(r rules.Rights, intent string, since func([]*catalog) carryOver) *partition {
+// carry returns what of the past decides too: see carryOver.
+func (s *tenant) partition(r rules.Rights, intent string, carry func([]*catalog) carryOver) *partition {
 	s.partitioning.Lock()
 	if old := s.partitioned; old == nil || old.policy != s.policy.Load() || !slices.Equal(old.catalogs, s.catalogs()) {
 		s.partitioned = &partitionSet{catalogs: s.catalogs(), policy: s.policy.Load(), byKey: make(map[partitionKey]*lazyPartition)}
@@ -79,7 +79,7 @@ func (s *tenant) partition(r rules.Rights, intent string, since func([]*catalog)
 	all := s.partitioned
 	s.partitioning.Unlock()
 
-	before := since(all.catalogs)
+	before := carry(all.catalogs)
 	of := newScreeningKey(r, intent)
 	key := partitionKey{screeningKey: of, inlineUsed: before.inlineUsed, nameOwners: before.key()}
 	all.mu.Lock()

@@ -35,7 +35,7 @@ func (s *Session) Placements() []Placement {
 	var list []Placement
 	for i, c := range v.catalogs {
 		for j, t := range c.tools {
-			of := v.verdicts[i].on(j)
+			of := v.verdicts[i].ofTool(j)
 			if v.overflow[t] {
 				of = verdict{standing: deferred, why: whyListFull}
 				if v.fixed {

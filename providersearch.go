@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/request"
@@ -85,7 +84,7 @@ func (s *Session) loadFound(ctx context.Context, v *view, args json.RawMessage) 
 		if err != nil { // it has changed meanwhile
 			continue
 		}
-		name, _, _ := strings.Cut(t.name, "__") // the prefix of its server
+		name := v.of(t.owner).prefixes.Prefix(t.name)
 		i, ok := at[name]
 		if !ok {
 			i, at[name] = len(list), len(list)

@@ -55,6 +55,15 @@ func (c *searching) ask(query string) (answer string, found map[string][]string)
 	return string(out), found
 }
 
+// Each server has a namespace of its own, also if its prefix has what stands behind prefixes.
+func TestToolSearchNamespaces(t *testing.T) {
+	t.Parallel()
+	c := newSearching(t, &Options{Inline: InlineOptions{Max: -1}, Servers: []ServerConfig{inProcess("my__a", 1), inProcess("my__b", 1)}})
+	c.turn()
+	_, found := c.ask("select:mcp_my__a__tool_000,mcp_my__b__tool_000,mcp_a__tool_000")
+	assert.Equal(t, map[string][]string{"mcp_my__a": {"mcp_my__a__tool_000"}, "mcp_my__b": {"mcp_my__b__tool_000"}, "mcp_a": {"mcp_a__tool_000"}}, found)
+}
+
 // The list has the inline tools and tool_search; what the model finds comes with the answer,
 // and only there.
 func TestToolSearch(t *testing.T) {

@@ -26,7 +26,7 @@ func (p *partition) named(names []string, keep func(*BridgeTool, standing) bool)
 		}
 		for i, c := range slices.Backward(p.catalogs) {
 			for _, j := range c.originals()[name] {
-				add(c.tools[j], p.verdicts[i].on(j).standing)
+				add(c.tools[j], p.verdicts[i].ofTool(j).standing)
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func (src *source) parseDefinitions(ctx context.Context, elements []upstream.Ele
 	return defs, problems, ignored, nil
 }
 
-// sharedDefinitions returns what has the definitions that m may share with others. A system has
+// sharedDefinitions returns the definitions that m shares with others, or nil. A system shares
 // none: few of its servers list the same, and an entry takes about 200 bytes.
 func (m *Manager) sharedDefinitions() *rawDefinitions {
 	if m.system == nil {
@@ -227,10 +227,10 @@ func (m *Manager) storeList(src *source, list received, then time.Time) error {
 		size += len(d.Raw)
 	}
 	if limit := m.opts.Limits.MaxListing; size > limit { // the list is from the cache
-		return fmt.Errorf("its tools have %d bytes, more than the limit of %d", size, limit)
+		return fmt.Errorf("its tools, resources, prompts and skills have %d bytes, more than the limit of %d", size, limit)
 	}
 	if limit := m.opts.Limits.MaxCatalog; size > limit-others {
-		return fmt.Errorf("its tools have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
+		return fmt.Errorf("its tools, resources, prompts and skills have %d bytes and those of other servers %d, together more than the limit of %d", size, others, limit)
 	}
 	src.listed, src.resources, src.rawInstructions, src.problems, src.audience = list.defs, list.resources, list.instructions, list.problems, list.audience
 	src.bytes, src.listedAt, src.changing = size, then, list.changing

@@ -72,7 +72,7 @@ func TestMaxCatalog(t *testing.T) {
 	srv.SetTools(list(5, 10_000)...)
 	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxCatalog: 100_000, Reconnect: time.Millisecond}, Servers: []ServerConfig{{Name: "a", InProcess: srv}}})
 	err := m.AddServer(t.Context(), serving("b", list(5, 10_000)...))
-	assert.ErrorContains(t, err, `server "b": its tools have 51`)
+	assert.ErrorContains(t, err, `server "b": its tools, resources, prompts and skills have 51`)
 	assert.ErrorContains(t, err, "together more than the limit of 100000")
 	require.NoError(t, m.AddServer(t.Context(), serving("c", list(4, 10_000)...)))
 	srv.SetTools(list(7, 10_000)...)

@@ -45,7 +45,7 @@ func (r *recorder) record(e Event) {
 	more := max(len(e.Tools)-maxEventTools, 0)
 	kept := snapshot.Event{
 		Kind: string(e.Kind), At: time.Now(), Number: number, Tools: slices.Clone(e.Tools[:len(e.Tools)-more]), More: more, Server: e.Server, State: string(e.State),
-		Query: e.Query, Took: e.Took, Label: e.Label, User: e.User, ToolError: e.ToolError, Why: e.Why, Loss: lossFor(e.Loss),
+		Query: e.Query, Store: e.Store, Took: e.Took, Label: e.Label, User: e.User, ToolError: e.ToolError, Why: e.Why, Loss: lossFor(e.Loss),
 	}
 	if e.Kind == EventBegin {
 		kept.Disclosure = e.Disclosure.String()
@@ -106,7 +106,7 @@ func (r *recorder) hide(secrets []string, concerns func(snapshot.Event) bool) {
 
 // hideIn replaces the texts of e by what line makes of them.
 func hideIn(e *snapshot.Event, line func(string, int) string) {
-	for _, of := range []*string{&e.Label, &e.User, &e.Server, &e.Query, &e.Err, &e.ToolError, &e.Loss.Miss, &e.Cause.What} {
+	for _, of := range []*string{&e.Label, &e.User, &e.Server, &e.Query, &e.Store, &e.Err, &e.ToolError, &e.Loss.Miss, &e.Cause.What} {
 		*of = strings.Clone(line(*of, text.MaxError))
 	}
 	for i, name := range e.Tools {

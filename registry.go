@@ -1,6 +1,6 @@
 package mcphybrid
 
-// The host's table of callable tools: the interface, and a table for hosts that have none.
+// The host's table of callable tools (servers: addserver.go): the interface, and a table for hosts that have none.
 // registrar.go keeps a table in step with what a session offers, its groups too; activation.go reports no tool as
 // active before the table has it.
 

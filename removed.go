@@ -10,6 +10,10 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
+// Tools that have left are remembered, so that the call of one is told so. They leave with their
+// server (RemoveServer in addserver.go) or by its new list (receive.go). The list of a model that
+// has them takes them back (list.go, appendnew.go).
+
 // The bounds of [removedTools].
 const (
 	maxRemovedEach  = 1_000  // of one server

@@ -60,23 +60,23 @@ func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (chi
 }
 
 // parseState returns the state if it belongs to the tenant's user.
-func (sc *tenant) parseState(state json.RawMessage) (*saved.State, error) {
-	parsed, err := saved.Parse(state, sc.opts.MaxState)
+func (s *tenant) parseState(state json.RawMessage) (*saved.State, error) {
+	parsed, err := saved.Parse(state, s.opts.MaxState)
 	if err != nil {
 		return nil, fmt.Errorf("mcphybrid: the state of the session: %w", err)
 	}
-	if parsed.User != sc.user.id { // the state may name that user's servers
+	if parsed.User != s.user.id { // the state may name that user's servers
 		return nil, errors.New("mcphybrid: the state belongs to a session of another user")
 	}
 	return parsed, nil
 }
 
-func (sc *tenant) restore(inherited, skills rules.Rights, intent string, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
-	state, err := sc.parseState(data)
+func (of *tenant) restore(inherited, skills rules.Rights, intent string, data json.RawMessage, opts *SessionOptions) (*Session, []string, error) {
+	state, err := of.parseState(data)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := sc.newSession(inherited, skills, intent, opts)
+	s := of.newSession(inherited, skills, intent, opts)
 	turns, err := s.restoreTurns(state.Told)
 	if err != nil {
 		s.Close()
@@ -120,7 +120,7 @@ func (sc *tenant) restore(inherited, skills rules.Rights, intent string, data js
 type restorer struct {
 	s       *Session
 	v       *view
-	full    bool          // the saved session called tools by CallToolName
+	full    bool          // a tool had no room in the saved session, so it offers CallToolName
 	tools   []*BridgeTool // those of the state; nil for one that s may not show
 	kept    restoredTools
 	gone    map[*BridgeTool]bool // tools that had left where they were saved

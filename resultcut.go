@@ -9,6 +9,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/result"
 )
 
+// A result on its way to the model. internal/result has the bounds of one and the cut, resultpages.go
+// how the model reads on, and resultselect.go how it selects.
+
 // serve returns a result of t as the model gets it: the part that the host selects, or all of
 // it, cut if it is too long. A client that was listed the tool with an output schema counts on the
 // structured content, and may refuse a result without it; so does the page that shows the tool's results. The

@@ -4,7 +4,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
-// Which rules apply to an intent, internal/rules knows; byRules in policy.go goes by them.
+// Which rules apply to an intent, internal/rules knows; byRules in partitionpolicy.go goes by them.
 
 // A Rule includes, excludes or summarizes tools: see [Options.Rules].
 type Rule struct {

@@ -221,7 +221,7 @@ func TestSpecE1Properties(t *testing.T) {
 			c := judgedAs(p, tools, "i")
 			var list []Placement
 			for i, t := range tools {
-				list = append(list, c.placement(t, c.verdicts[0].on(i)))
+				list = append(list, c.placement(t, c.verdicts[0].ofTool(i)))
 			}
 			return list
 		}

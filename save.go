@@ -7,6 +7,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 )
 
+// internal/saved has the form of a state, and restore.go the way back.
+
 // save returns the saved form of t, or nil if there was no Turn.
 func (t transcript) save(d Disclosure) *saved.Told {
 	if !t.begun {

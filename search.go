@@ -230,7 +230,7 @@ func (s *Session) explainDeferred(query, name string) search.Explanation {
 
 func explanationIn(query, name string, parts []searchPart) search.Explanation {
 	for _, p := range parts {
-		if i, ok := p.indexOf(name); ok && p.may(p.tools[i], p.verdicts.on(i).standing) {
+		if i, ok := p.indexOf(name); ok && p.may(p.tools[i], p.verdicts.ofTool(i).standing) {
 			if doc, ok := slices.BinarySearch(p.indexed(), i); ok {
 				return p.index().Explain(query, doc)
 			}

@@ -24,7 +24,7 @@ func (v *view) parts(among func(*BridgeTool, standing) bool, servers ...string) 
 	for i, c := range slices.Backward(v.catalogs) {
 		list = append(list, v.partOf(i, c, may))
 		for _, j := range c.split().unindexed {
-			left = left || may(c.tools[j], v.verdicts[i].on(j).standing)
+			left = left || may(c.tools[j], v.verdicts[i].ofTool(j).standing)
 		}
 	}
 	if left {
@@ -97,7 +97,7 @@ func (p *searchPart) keep(doc int) bool {
 		return false
 	}
 	i := p.indexed()[doc]
-	return p.may(p.tools[i], p.verdicts.on(i).standing)
+	return p.may(p.tools[i], p.verdicts.ofTool(i).standing)
 }
 
 func (p *searchPart) keepNamed(name string) bool {

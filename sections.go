@@ -40,8 +40,8 @@ func (s *Session) textOf(list []listItem, o *promptPrefix, inline, search bool) 
 }
 
 // sections returns the text of list: the lines of inline tools if inline is set, those
-// on search if search is set, and skills if both are. A blank line precedes each
-// heading.
+// on search if search is set, and if both are, skills and what the call tool can call. A blank line
+// precedes each heading.
 func (s *Session) sections(list []listItem, inline, search bool) string {
 	to := noText()
 	s.write(&to, list, inline, search)
@@ -70,6 +70,17 @@ func (s *Session) searchNamed() (named func(string) string, more string) {
 	return func(text string) string { return text }, textGistMore
 }
 
+// isWanted reports whether a section belongs to the text on inline tools, on search, or both.
+func (in section) isWanted(inline, search bool) bool {
+	switch in {
+	case guideText, inlineLines:
+		return inline
+	case skillText, callableText, activeText:
+		return inline && search
+	}
+	return in > plainTool && search
+}
+
 // write adds the text of further items.
 func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 	var b strings.Builder
@@ -82,8 +93,7 @@ func (s *Session) write(to *sectionText, list []listItem, inline, search bool) {
 			}
 			continue
 		}
-		of := in == guideText || in == inlineLines
-		if in <= plainTool || of && !inline || !of && !search || (in == skillText || in == callableText || in == activeText) && !inline {
+		if !in.isWanted(inline, search) {
 			continue
 		}
 		if b.Len() == 0 {

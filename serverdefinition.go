@@ -43,7 +43,7 @@ type definition struct {
 	wanted     string    // the registered name without other servers, if it differs
 	cost       *toolCost // set before the definition is published; nil if the host counts nothing
 
-	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error)
+	call func(ctx context.Context, args json.RawMessage) (*mcp.CallToolResult, error) // set by bindCalls in receive.go, or by addtools.go
 }
 
 // A toolDocument is what a search finds a tool by, without the host's hints and the server's instructions.

@@ -6,14 +6,12 @@ import (
 	"log/slog"
 	"math/bits"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
-	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // tellChanges tells the host of the changed definitions among the problems.
@@ -58,7 +56,7 @@ func (m *Manager) statusOf(src *source) ServerStatus {
 // followStatus logs the states that the server of src enters and tells the host of each. Of
 // attempts in vain, the first, the fourth, the sixteenth and so on are logged as warnings.
 func (m *Manager) followStatus(src *source) {
-	failed := false
+	failed, told := false, false // the one before was a failure; there was one
 	src.server.OnStatus(func(ctx context.Context, st upstream.Status) {
 		m.mu.Lock()
 		isHere := slices.Contains(m.sources, src)
@@ -75,10 +73,15 @@ func (m *Manager) followStatus(src *source) {
 		case upstream.Ready, upstream.Down, upstream.Unauthorized:
 			e.Took = st.Took
 		}
-		if st.State == upstream.Ready {
-			args = append(args, "tools", m.statusOf(src).Tools, "took", st.Took.Round(time.Millisecond))
+		begins := st.State == upstream.Cached && !told // else it rests
+		told = true
+		if st.State == upstream.Ready || begins {
+			args = append(args, "tools", m.statusOf(src).Tools)
 		}
-		if st.State == upstream.Ready || failed && st.State != upstream.Connecting {
+		if st.State == upstream.Ready {
+			args = append(args, "took", st.Took.Round(time.Millisecond))
+		}
+		if st.State == upstream.Ready || begins || failed && st.State != upstream.Connecting {
 			level = slog.LevelInfo
 		}
 		if st.Err != nil {
@@ -131,90 +134,4 @@ func (m *Manager) Servers() []ServerStatus {
 		}
 	}
 	return list
-}
-
-// begunServer returns the source of a server whose start was begun, whether or not it
-// succeeded.
-func (m *Manager) begunServer(name string) (*source, error) {
-	_, src := m.serverOf(m.owner, name)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case src == nil:
-		return nil, errors.New("there is no such server")
-	case !src.begun:
-		return nil, errors.New("it was not started")
-	}
-	return src, nil
-}
-
-// Restart closes the connection to a server of [Manager.Start] or [Manager.AddServer],
-// which ends its process, and connects anew at once. Calls that are under way fail. The
-// tools stay, and so does what is active. It returns when the server is ready or has
-// failed; then the server is tried again like any other.
-func (m *Manager) Restart(ctx context.Context, server string) error {
-	src, err := m.begunServer(server)
-	if err == nil {
-		err = src.server.Restart(ctx)
-	}
-	return prefixed(err, "restart of server %q: ", server)
-}
-
-// figures returns those of each server and group of tools, by name: of the tools that v sees,
-// and of all calls.
-func (m *Manager) figures(v *view) map[string]snapshot.Figures {
-	of := make(map[string]snapshot.Figures)
-	for t, st := range v.each() {
-		if st == hidden || t.owner != v.own().owner { // the latter belongs to the user's system
-			continue
-		}
-		f := of[t.def.Server]
-		f.Tools++
-		f.Tokens += m.toolTokens(t)
-		if st == inline {
-			f.Inline++
-		}
-		of[t.def.Server] = f
-	}
-	m.usageMu.Lock()
-	defer m.usageMu.Unlock()
-	for name, u := range m.serverUsage {
-		f := of[name]
-		f.Usage = snapshot.Usage(*u)
-		of[name] = f
-	}
-	return of
-}
-
-// Preload connects the servers that have a tool whose registered name matches one
-// of the patterns, as in [Access]. Their first calls then need not wait. Use it
-// with [Options.Cache] or [ServerLimits.IdleTimeout], where a server starts only when
-// one of its tools is called.
-//
-// Preload connects the servers concurrently and returns when each is ready or has
-// failed. The error joins one error for each failed server, which names it.
-func (m *Manager) Preload(ctx context.Context, patterns ...string) error {
-	_ = ctx.Err() // a nil ctx panics here, where the host can recover
-	m.mu.Lock()
-	sources := slices.Clone(m.sources)
-	m.mu.Unlock()
-	c := m.cur.Load()
-	wanted := make(map[string]bool)
-	for _, t := range c.tools {
-		if t.def.subject().MatchesAny(patterns) {
-			wanted[t.def.Server] = true
-		}
-	}
-	errs := make([]error, len(sources))
-	var wg sync.WaitGroup
-	for i, src := range sources {
-		if src.server == nil || !wanted[src.name] {
-			continue
-		}
-		wg.Go(func() {
-			errs[i] = prefixed(src.server.Connect(ctx), "server %q: ", src.name)
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

@@ -155,7 +155,7 @@ func (s *Session) intentNow() string {
 	return s.intent
 }
 
-func (sc *tenant) newSession(inherited, skills rules.Rights, intent string, opts *SessionOptions) *Session {
+func (of *tenant) newSession(inherited, skills rules.Rights, intent string, opts *SessionOptions) *Session {
 	var o SessionOptions
 	if opts != nil {
 		o = *opts
@@ -163,22 +163,22 @@ func (sc *tenant) newSession(inherited, skills rules.Rights, intent string, opts
 	o.Disclosure.validate()
 	validateCallers(o.AllowedCallers)
 	if len(inherited) == 0 {
-		inherited = inherited.And(sc.metaAccess).And(sc.user.access)
+		inherited = inherited.And(of.metaAccess).And(of.user.access)
 	}
-	s := &Session{tenant: sc, rights: inherited.And(rules.Access(o.Access)), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), asked: &noWishes, skills: skills.And(rules.Access(o.Skills))}
+	s := &Session{tenant: of, rights: inherited.And(rules.Access(o.Access)), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), asked: &noWishes, skills: skills.And(rules.Access(o.Skills))}
 	if o.Disclosure != Automatic || o.Client || o.Label != "" || o.AllowedCallers != nil {
 		s.asked = &wishes{o.Disclosure, o.Client, text.Line(o.Label, maxLabel), slices.Clone(o.AllowedCallers)}
 	}
 	s.disclosure.Store(int32(o.Disclosure))
-	own, told := o.Hooks.Or(sc.opts.Ask.Hooks), sc.opts.Ask.Hooks
-	if sc.below != nil { // its servers were told of other hooks
-		told = sc.below.opts.Ask.Hooks
+	own, told := o.Hooks.Or(of.opts.Ask.Hooks), of.opts.Ask.Hooks
+	if of.below != nil { // its servers were told of other hooks
+		told = of.below.opts.Ask.Hooks
 	}
-	s.caller = broker.NewCaller(sc.user.id, own, told)
+	s.caller = broker.NewCaller(of.user.id, own, told)
 	if o.Registry != nil {
-		s.registrar = newRegistrar(o.Registry, s, sc.opts.Logger)
+		s.registrar = newRegistrar(o.Registry, s, of.opts.Logger)
 	}
-	sc.manager.began(s)
+	of.manager.began(s)
 	return s
 }
 

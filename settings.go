@@ -73,17 +73,6 @@ func (m *Manager) Reorder() error {
 	return prefixed(err, "the record of use: ")
 }
 
-// saveLearned adds to its store what the sessions learned since the last time.
-func (m *Manager) saveLearned() error {
-	if m.learnRecord == nil {
-		return nil
-	}
-	if err := errors.Join(m.learnRecord.Load(), m.learnRecord.Save(time.Now())); err != nil {
-		return fmt.Errorf("what was learned: %w", err)
-	}
-	return nil
-}
-
 // takeOrder sets the current order of use in the policy.
 func (m *Manager) takeOrder() error {
 	order := m.usageRecord.Order(time.Now())

@@ -18,7 +18,9 @@ import (
 	"github.com/mcphybrid/mcphybrid/search"
 )
 
-// What a model sees of skills, and how it loads one, is in skillview.go.
+// What a model sees of skills, and how it loads one, is in skillview.go. servedskills.go has the skills
+// of servers, skillbyuri.go those that the model knows by a URI, and unlistedskill.go
+// those that a server has without listing them.
 
 // A Skill is a text of instructions for one kind of task. The prompt lists the
 // names and descriptions of the skills. If there are too many, the model searches

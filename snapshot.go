@@ -368,3 +368,29 @@ func (s *snapshotOf) Search(ctx context.Context, q snapshot.Query) snapshot.Sear
 	}
 	return found
 }
+
+// figures returns those of each server and group of tools, by name: of the tools that v sees,
+// and of all calls.
+func (m *Manager) figures(v *view) map[string]snapshot.Figures {
+	of := make(map[string]snapshot.Figures)
+	for t, st := range v.each() {
+		if st == hidden || t.owner != v.own().owner { // the latter belongs to the user's system
+			continue
+		}
+		f := of[t.def.Server]
+		f.Tools++
+		f.Tokens += m.toolTokens(t)
+		if st == inline {
+			f.Inline++
+		}
+		of[t.def.Server] = f
+	}
+	m.usageMu.Lock()
+	defer m.usageMu.Unlock()
+	for name, u := range m.serverUsage {
+		f := of[name]
+		f.Usage = snapshot.Usage(*u)
+		of[name] = f
+	}
+	return of
+}

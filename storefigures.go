@@ -59,7 +59,7 @@ func (m *Manager) observeStores() {
 
 // called counts a call.
 func (s *storeMeter) called(took time.Duration, err error) {
-	now, e := time.Now(), Event{Kind: EventStore, Query: s.name}
+	now, e := time.Now(), Event{Kind: EventStore, Store: s.name}
 	s.mu.Lock()
 	f := &s.figures
 	f.Calls++
@@ -179,5 +179,5 @@ func (s *storeMeter) lost() {
 	s.mu.Lock()
 	s.figures.Conflicts++
 	s.mu.Unlock()
-	s.emit(Event{Kind: EventStore, Query: s.name, Err: store.ErrLeaseLost})
+	s.emit(Event{Kind: EventStore, Store: s.name, Err: store.ErrLeaseLost})
 }

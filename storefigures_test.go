@@ -49,7 +49,7 @@ func TestStoreFigures(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.Kind == EventStore {
-				told = append(told, fmt.Sprint(e.Query, ": ", e.Err, " ", e.Took))
+				told = append(told, fmt.Sprint(e.Store, ": ", e.Err, " ", e.Took))
 			}
 		}})
 		defer m.Close()

@@ -2,13 +2,15 @@ package mcphybrid
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/cache"
 )
 
-// Two stores outlive a run, and other processes may share them: what was trusted, and the cached
-// catalog with the owners of prefixes.
+// Stores outlive a run, and other processes may share them. Here are what was trusted, what sessions
+// learned, and the cached catalog with the owners of prefixes. settings.go has the order of use,
+// save.go the states of sessions, and internal/login the tokens.
 
 // loadStores restores what was trusted and the names that were given before this run, once. It
 // returns the cached catalog, or nil.
@@ -62,7 +64,7 @@ func (m *Manager) saveTrust() {
 
 // refreshTrust reads [Options.TrustStore] again and stores what could not be stored before.
 // After an error nothing has changed.
-func (m *Manager) refreshTrust() error { return m.learned(m.trust.Refresh()) }
+func (m *Manager) refreshTrust() error { return m.trustRead(m.trust.Refresh()) }
 
 // rereadEvery is how long rereadTrust does not read again.
 const rereadEvery = time.Second
@@ -79,11 +81,11 @@ func (m *Manager) rereadTrust() error {
 	changed, err := m.trust.Refresh()
 	m.reread = time.Now()
 	m.rereading.Unlock() // what follows calls the host, which may restore a session
-	return m.learned(changed, err)
+	return m.trustRead(changed, err)
 }
 
-// learned follows a read of the trust store, which returned these.
-func (m *Manager) learned(changed bool, err error) error {
+// trustRead follows a read of the trust store, which returned these.
+func (m *Manager) trustRead(changed bool, err error) error {
 	if err != nil {
 		return err
 	}
@@ -103,4 +105,15 @@ func (m *Manager) logStored(err error) {
 	for _, c := range m.names.Refused() {
 		m.opts.Logger.Warn("mcphybrid: a stored prefix is not used", "prefix", c.Prefix, "server", c.Server)
 	}
+}
+
+// saveLearned adds to its store what the sessions learned since the last time.
+func (m *Manager) saveLearned() error {
+	if m.learnRecord == nil {
+		return nil
+	}
+	if err := errors.Join(m.learnRecord.Load(), m.learnRecord.Save(time.Now())); err != nil {
+		return fmt.Errorf("what was learned: %w", err)
+	}
+	return nil
 }

@@ -53,9 +53,8 @@ func tokensOf(t Tool, c TokenCounter) int {
 	return hostcode.WithinCount(c.CountTokens(definitionText(t)))
 }
 
-// A toolCost is the tokens of a definition under a name, most likely its own, as
-// toolcost.go counts them. The host's counter counts them before anyone decides by them, since no lock may be held
-// meanwhile.
+// A toolCost is the tokens of a definition under the name that the tool will most likely have. The
+// host's counter counts them before anyone decides by them, since no lock may be held meanwhile.
 type toolCost struct {
 	name       string
 	definition int

@@ -73,7 +73,7 @@ func TestSpecE3BudgetProperties(t *testing.T) {
 			}
 			for i, tool := range tools {
 				if slices.Contains(pins, tool.name) {
-					require.Equal(t, verdict{standing: inline, why: whyPin}, s.verdicts[0].on(i))
+					require.Equal(t, verdict{standing: inline, why: whyPin}, s.verdicts[0].ofTool(i))
 				}
 			}
 			before = s.inlineTools

@@ -325,3 +325,14 @@ func (s *Session) newsOf(items []listItem) string {
 	s.write(&to, items, true, true)
 	return to.text
 }
+
+// NextTurn tells the session that a new turn of the conversation begins. The
+// host decides what a turn is, for example one message of the user. If the host
+// never calls NextTurn, no active tool grows old: see [ActiveOptions.Turns].
+func (s *Session) NextTurn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.userTurn < math.MaxInt { // a saved session may be there already
+		s.userTurn++
+	}
+}

@@ -302,14 +302,14 @@ func (m *Manager) mayBeginLocked(id string) error {
 
 // limitResults limits how many tools of an owner a search in u's sessions finds.
 // It returns their share in a search without a limit of its own.
-func (u *Manager) limitResults(of *owner, n, standard int) int {
+func (m *Manager) limitResults(of *owner, n, standard int) int {
 	switch {
 	case n < 0:
-		return u.opts.Search.Results
+		return m.opts.Search.Results
 	case n == 0:
 		n = standard
 	}
-	u.user.most[of] = n
+	m.user.most[of] = n
 	return n
 }
 

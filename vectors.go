@@ -16,7 +16,7 @@ func (m *Manager) ownNames() map[string][]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := make(map[string][]string)
-	for _, name := range m.removed {
+	for _, name := range m.removedServers {
 		list[name] = nil
 	}
 	for _, src := range m.sources {

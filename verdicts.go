@@ -90,16 +90,16 @@ func (all *verdicts) server(k int) *serverVerdicts {
 	return all.servers[k]
 }
 
-// on returns the verdict on the i-th tool of the catalog.
-func (all *verdicts) on(i int) verdict {
+// ofTool returns the verdict on the i-th tool of the catalog.
+func (all *verdicts) ofTool(i int) verdict {
 	if all.catalog.isPart() {
-		return all.at(toolPlace{index: int32(i)})
+		return all.atPlace(toolPlace{index: int32(i)})
 	}
-	return all.at(all.catalog.places()[i])
+	return all.atPlace(all.catalog.places()[i])
 }
 
-// at returns the verdict on the tool at a place.
-func (all *verdicts) at(p toolPlace) verdict {
+// atPlace returns the verdict on the tool at a place.
+func (all *verdicts) atPlace(p toolPlace) verdict {
 	return all.final(all.server(int(p.server)).at(int(p.index)))
 }
 

@@ -98,18 +98,6 @@ func (v *view) lookup(name string) (*BridgeTool, standing) {
 	return t, v.standingOf(t, st)
 }
 
-// toolsNamed returns the tools with these names that the session sees, each once.
-func (v *view) toolsNamed(names []string) (tools []*BridgeTool) {
-	asked := make(map[string]bool, len(names))
-	for _, name := range names {
-		if t, _ := v.lookup(name); t != nil && !asked[name] {
-			asked[name] = true
-			tools = append(tools, t)
-		}
-	}
-	return tools
-}
-
 func (v *view) standing(t *BridgeTool) standing { return v.standingOf(t, v.partition.standing(t)) }
 
 // each yields all tools and how each stands here.
@@ -121,6 +109,18 @@ func (v *view) each() iter.Seq2[*BridgeTool, standing] {
 			}
 		}
 	}
+}
+
+// toolsNamed returns the tools with these names that the session sees, each once.
+func (v *view) toolsNamed(names []string) (tools []*BridgeTool) {
+	asked := make(map[string]bool, len(names))
+	for _, name := range names {
+		if t, _ := v.lookup(name); t != nil && !asked[name] {
+			asked[name] = true
+			tools = append(tools, t)
+		}
+	}
+	return tools
 }
 
 // searchMode reports whether the session has tools to search for, active ones

@@ -265,7 +265,8 @@ type Event struct {
 	More   int      // number of further tools
 	Server string   // of the called tool or of what was read, or "" if that is unknown; what it happened to
 	State  string   // what the server entered
-	Query  string   // query of a search; URI of a resource; name of a prompt or a store
+	Query  string   // query of a search; URI of a resource; name of a prompt
+	Store  string   // name of the store, with EventStore
 	Took   time.Duration
 	Err    string // why a call or a read failed or a server is not ready, or what has changed; else ""
 	Label  string // of the session

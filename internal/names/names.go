@@ -230,6 +230,14 @@ func (p Prefixes) Server(name string) string {
 	return ""
 }
 
+// Prefix returns the prefix with which name begins, or "".
+func (p Prefixes) Prefix(name string) string {
+	if n := p.Number(name); n >= 0 {
+		return strings.TrimSuffix(p.given[n].begin, separator)
+	}
+	return ""
+}
+
 // Number returns the number of the prefix with which name begins, or -1 if it begins
 // with none. They are numbered from 0 in the order in which they were given.
 func (p Prefixes) Number(name string) int {

@@ -213,6 +213,9 @@ func TestPrefixes(t *testing.T) {
 	} {
 		assert.Equal(t, server, p.Server(name), name)
 	}
+	for name, prefix := range map[string]string{"mcp_a_b__x": "mcp_a_b", "mcp_a__b__x": "mcp_a__b", "mcp_c___x": "mcp_c", "mcp_z__x": "", "": ""} {
+		assert.Equal(t, prefix, p.Prefix(name), name)
+	}
 	assert.Equal(t, "d", b.Prefixes().Server(c.Name("x")))
 	_, _, err = b.Claim("d", "") // which has its prefix
 	require.NoError(t, err)

@@ -33,12 +33,6 @@ type Notes struct {
 	More    func(contents int) string                // so many contents without text
 }
 
-// Fit returns r and "" if r is within the bounds. Otherwise it returns a copy that
-// is, apart from the notes, and the whole text if the texts were cut. It is [Limit] and then [Cut].
-func Fit(r *mcp.CallToolResult, b Bounds, n Notes) (fit *mcp.CallToolResult, whole string) {
-	return Cut(Limit(r, b, n), b.Text, n.Cut)
-}
-
 // Limit returns r, or a copy, that is within the bounds but for the length of its texts.
 //
 // A content that has no text and does not fit becomes a note. Contents before it

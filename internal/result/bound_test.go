@@ -19,6 +19,11 @@ var testNotes = Notes{
 	More:    func(contents int) string { return fmt.Sprintf("<%d more>", contents) },
 }
 
+// fitted returns r as it is served: [Limit] and then [Cut].
+func fitted(r *mcp.CallToolResult, b Bounds, n Notes) (fit *mcp.CallToolResult, whole string) {
+	return Cut(Limit(r, b, n), b.Text, n.Cut)
+}
+
 func TestFit(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("A", 100)
@@ -50,7 +55,7 @@ func TestFit(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			r := &mcp.CallToolResult{Content: test.in}
-			fit, _ := Fit(r, Bounds{Text: 33, Media: 30}, testNotes)
+			fit, _ := fitted(r, Bounds{Text: 33, Media: 30}, testNotes)
 			if test.want == nil {
 				assert.Same(t, r, fit)
 				return
@@ -58,7 +63,7 @@ func TestFit(t *testing.T) {
 			assert.Equal(t, test.want, fit.Content)
 		})
 	}
-	nothing, whole := Fit(nil, Bounds{}, testNotes)
+	nothing, whole := fitted(nil, Bounds{}, testNotes)
 	assert.Nil(t, nothing)
 	assert.Empty(t, whole)
 }
@@ -79,14 +84,14 @@ func TestFitManyContents(t *testing.T) {
 	}
 	for _, test := range tests {
 		r := &mcp.CallToolResult{Content: slices.Concat(first, test.rest)}
-		fit, _ := Fit(r, Bounds{Text: 33}, testNotes)
+		fit, _ := fitted(r, Bounds{Text: 33}, testNotes)
 		assert.Equal(t, slices.Concat(first, test.want), fit.Content, test.name)
 		assert.Len(t, r.Content, len(first)+len(test.rest))
 	}
 	r := &mcp.CallToolResult{Content: slices.Repeat(first, 4)}
-	fit, _ := Fit(r, Bounds{Text: 64 * 64}, testNotes)
+	fit, _ := fitted(r, Bounds{Text: 64 * 64}, testNotes)
 	assert.Same(t, r, fit)
-	fit, _ = Fit(r, Bounds{Text: 64*64 - 1}, testNotes)
+	fit, _ = fitted(r, Bounds{Text: 64*64 - 1}, testNotes)
 	assert.Len(t, fit.Content, 64)
 }
 
@@ -113,7 +118,7 @@ func TestFitStructured(t *testing.T) {
 			} else if !test.kept {
 				test.whole = strings.ReplaceAll(test.whole, ": ", ":")
 			}
-			fit, whole := Fit(r, Bounds{Text: test.limit}, testNotes)
+			fit, whole := fitted(r, Bounds{Text: test.limit}, testNotes)
 			assert.Equal(t, test.kept, fit.StructuredContent != nil, test.name)
 			assert.Equal(t, encoded && test.kept, fit.RawStructuredContent != nil, test.name)
 			assert.Equal(t, test.whole, whole, test.name)
@@ -137,7 +142,7 @@ func FuzzFit(f *testing.F) {
 		require.NoError(t, err)
 		notes := 0
 		b := Bounds{Text: limit, Media: 2 * limit}
-		fit, _ := Fit(r, b, Notes{
+		fit, _ := fitted(r, b, Notes{
 			Cut:     func(int, int, int) string { notes++; return "!" },
 			LeftOut: func(string, string, int) string { notes++; return "!" },
 			More:    func(int) string { notes++; return "!" },
@@ -178,14 +183,14 @@ func TestFitReadsStructuredOnce(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	fit, _ := Fit(r, Bounds{Text: 64 << 10}, testNotes)
+	fit, _ := fitted(r, Bounds{Text: 64 << 10}, testNotes)
 	runtime.ReadMemStats(&after)
 	assert.Nil(t, fit.RawStructuredContent)
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*size))
 
 	// A text that has it stays alone, spaces apart.
 	r = &mcp.CallToolResult{RawStructuredContent: []byte(`{"a": [1, 2]}`), Content: []mcp.Content{textContent("1"), textContent(" {\"a\":[1,2]} ")}}
-	fit, _ = Fit(r, Bounds{Text: 5}, testNotes)
+	fit, _ = fitted(r, Bounds{Text: 5}, testNotes)
 	assert.Nil(t, fit.RawStructuredContent)
 	assert.Less(t, len(fit.Content), 3)
 }

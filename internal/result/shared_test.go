@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What Fit is given stays as it is, and so does what its contents have room for behind their
+// A result that is fitted stays as it is, and so does what its contents have room for behind their
 // end.
 func TestFitLeavesTheResult(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestFitLeavesTheResult(t *testing.T) {
 		behind := append(before[:0], r.Content...)[:40] // of which r has the first
 		r.Content = behind[:len(r.Content)]
 		was := append([]mcp.Content(nil), behind...)
-		fit, _ := Fit(r, Bounds{Text: 60, Media: 60}, testNotes)
+		fit, _ := fitted(r, Bounds{Text: 60, Media: 60}, testNotes)
 		assert.NotSame(t, r, fit, name)
 		assert.Equal(t, was, behind, name)
 	}

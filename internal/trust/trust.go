@@ -107,7 +107,7 @@ type tool struct {
 }
 
 // New returns a Memory of at most so many tools of each server. It stores the
-// prefixes of book beside them. store may be nil.
+// prefixes of book beside them. doc may be nil.
 func New(caution Caution, most int, book *names.Book, doc store.Document) *Memory {
 	return &Memory{caution: caution, most: most, names: book, store: doc, servers: make(map[string]*server)}
 }

@@ -18,7 +18,7 @@ type Tool struct {
 	Repeatable bool   // a second call does no harm
 	Task       bool   // it is executed as a task only
 
-	Bar Precheck
+	Bar Precheck // asked right before the call is sent
 }
 
 // A Precheck returns why a request must not be made, or nil. It is asked when the server is

@@ -29,15 +29,15 @@ type conn struct {
 	sse     *sseTransport    // nil unless it uses the older HTTP
 	own     *http.Transport  // of this connection alone, or nil
 	changed chan struct{}    // capacity 1: the server said that its lists changed
-	tools   announcedChanges // of which the server said so
+	tools   announcedChanges // which changes of tools the server announced
 	differs chan struct{}    // capacity 1: another process has other lists
 	hears   chan struct{}    // capacity 1: the server acknowledged a subscription
-	ended   chan error       // how the subscription ends that was made before the first listing, or nil
+	ended   chan error       // gets the end of the subscription that was made before the first listing; or nil
 	forgets chan struct{}    // capacity 1: a subscription to a resource of a child has ended
 	over    chan struct{}    // closed when the connection is no longer used
 	opened  time.Time        // when it became ready
 
-	unsubscribe context.CancelFunc // ends what ended is about
+	unsubscribe context.CancelFunc // ends that subscription
 	endReplies  context.CancelFunc // ends those to the server's requests over HTTP; nil without HTTP
 
 	silent   atomic.Bool                         // server/discover got no answer in time

@@ -20,7 +20,7 @@ import (
 
 // serveHTTP serves any number of clients until ctx ends.
 //
-//	web.Site ──▶ EventWriter ──▶ mcp-go
+//	web.Site ──▶ wire.WithEvents ──▶ mcp-go ──▶ gateway.go
 //	guards       answers
 func (g *gateway) serveHTTP(ctx context.Context, w *web.Site) error {
 	limits := g.opts.limits

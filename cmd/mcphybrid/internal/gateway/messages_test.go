@@ -50,9 +50,9 @@ func TestMessagesHaveATime(t *testing.T) {
 
 // Longer calls than that go on.
 func TestReadTimeoutIsNotForCalls(t *testing.T) {
-	_, url, _ := startHTTP(t, gatewayOptions{limits: limits.Limits{Read: 50 * time.Millisecond, Write: 50 * time.Millisecond}}, web.Options{})
+	_, url, _ := startHTTP(t, gatewayOptions{limits: limits.Limits{Read: 400 * time.Millisecond, Write: 400 * time.Millisecond}}, web.Options{})
 	c, _ := connect(t, overHTTP(url), "test", generations["legacy"]...)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errLate)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 1200*time.Millisecond, errLate)
 	defer cancel()
 	_, err := call(ctx, c, "mcp_kitchen__a_hang", nil)
 	require.Error(t, err)

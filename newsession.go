@@ -2,9 +2,8 @@ package mcphybrid
 
 import "slices"
 
-// Default returns the default session. It exists from [NewManager] to
-// [Manager.Close], and [Options.Registry] is its registry.
-func (m *Manager) Default() *Session { return m.def }
+// How a conversation begins and ends for the Manager. restore.go has one that goes on, and the
+// package store keeps its states.
 
 // NewSession returns a session without active tools. opts may be nil. Close a
 // session that has a registry when the conversation is over; other sessions need

@@ -7,7 +7,8 @@ import (
 )
 
 // A policy is what pins, rules and budgets say of the standing of tools: inline, summarized, deferred
-// or hidden. partition.go decides by it. It is not changed once it is in use.
+// or hidden. partition.go decides by it. It is not changed once it is in use. Whether a tool may be
+// called is asked in call.go (toolToCall) and, of a held-back one, in review.go (mayNotCall).
 type policy struct {
 	pins                   []string
 	rules                  *rules.Set
