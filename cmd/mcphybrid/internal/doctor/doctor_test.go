@@ -146,8 +146,18 @@ func TestFindings(t *testing.T) {
 	d.print(terminal.Paper(&b, 100), false)
 	commandtest.Golden(t, "findings.golden", b.String())
 	for _, k := range kinds {
-		assert.True(t, covered[k.name] || k.name == "slow", "%s has no case", k.name)
+		assert.True(t, covered[k.name] || k.name == "slow" || k.name == "logins", "%s has no case", k.name)
 	}
+}
+
+// A folder of logins that can't be used is what keeps all servers with a URL from being asked.
+func TestFolderOfLogins(t *testing.T) {
+	url := mcptest.ServeHTTP(t, server.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", "Echoes"))), "127.0.0.1:0")
+	noFolder := commandtest.WriteFile(t, "tokens", "")
+	stdout, _, err := doctor.Run(t, "-tokens", noFolder, commandtest.Config(t, fmt.Sprintf(`"x": {"url": %q}`, url)))
+	require.ErrorIs(t, err, exit.ErrFound)
+	assert.Contains(t, stdout, "error: x: logins: ")
+	assert.Contains(t, stdout, "name another folder with -tokens")
 }
 
 // findingsOf returns what the doctor finds in a file with these servers.

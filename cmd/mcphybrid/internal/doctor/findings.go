@@ -64,6 +64,7 @@ var kinds = []kind{
 	{"registry", bad, `see whether this machine reaches the registry of the launcher, and whether a proxy is set`, notReady("registry")},
 	{"output", bad, `see whether "command" and "args" start an MCP server that speaks over standard input and output: some want an argument for that, such as --stdio; its logs belong on standard error`, notReady("output")},
 	{"timeout", bad, `run its command by hand to see what it waits for; if it is only slow, raise "timeout"`, notReady("timeout")},
+	{"logins", bad, `let your user write there, or name another folder with -tokens`, notReady("logins")},
 	{"unreachable", bad, `see whether it runs and whether "url" is right`, notReady("unreachable")},
 	{"down", bad, `run its command by hand; it gets only PATH, HOME and the like, so name other variables in "env"`, notReady("down")},
 	{"secret", warning, `write a reference such as "${%s}" in its place, and set that variable`, (*checkup).plainSecrets},
@@ -209,6 +210,8 @@ func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 		return "half-installed"
 	case cause.Of(st.Err).Kind == cause.Registry:
 		return "registry"
+	case c.config(st.Name).URL != "" && errors.As(st.Err, &noFile):
+		return "logins"
 	case c.config(st.Name).URL != "":
 		return "unreachable"
 	}
