@@ -271,6 +271,36 @@ func TestAlarmOnAServerThatStaysDown(t *testing.T) {
 	})
 }
 
+// What a server enters is one event for people with what it entered before, if that says
+// nothing new. An attempt whose end was not heard says as little as one that failed.
+func TestTriedAgain(t *testing.T) {
+	t.Parallel()
+	first := time.Now()
+	event := func(state State, after time.Duration, what string) snapshot.Event {
+		return snapshot.Event{Kind: string(EventServer), State: string(state), At: first.Add(after), Cause: snapshot.Cause{What: what}}
+	}
+	many := func(times int, e snapshot.Event) snapshot.Event { e.Times, e.First = times, first; return e }
+	down, again := event(StateDown, 0, "no disk"), event(StateDown, 5, "no disk")
+	connecting := event(StateConnecting, 0, "")
+	for name, test := range map[string]struct {
+		old, now, both snapshot.Event
+		one            bool
+	}{
+		"down once more":        {down, again, many(2, again), true},
+		"down a third time":     {many(2, down), again, many(3, again), true},
+		"down for another why":  {down, event(StateDown, 5, "no net"), event(StateDown, 5, "no net"), false},
+		"tried while down":      {many(2, down), connecting, many(2, down), true},
+		"tried, and not heard":  {connecting, event(StateConnecting, 5, ""), connecting, true},
+		"down after an attempt": {connecting, again, again, false},
+		"ready":                 {down, event(StateReady, 5, ""), event(StateReady, 5, ""), false},
+		"lost":                  {event(StateReady, 0, ""), down, down, false},
+	} {
+		both, one := triedAgain(test.old, test.now)
+		assert.Equal(t, test.one, one, name)
+		assert.Equal(t, test.both, both, name)
+	}
+}
+
 // A server that lists its tools again while all is being closed has not failed.
 func TestClosingIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -70,6 +70,8 @@ func (r *recorder) record(e Event) {
 // away. An attempt itself says nothing new: what comes of it follows.
 func triedAgain(old, now snapshot.Event) (both snapshot.Event, ok bool) {
 	switch {
+	case now.State == string(StateConnecting) && old.State == now.State: // what came of the first was not heard
+		return old, true
 	case old.State != string(StateDown) && old.State != string(StateUnauthorized):
 		return now, false
 	case now.State == string(StateConnecting):
