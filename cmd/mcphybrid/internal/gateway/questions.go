@@ -92,8 +92,8 @@ const streamWait = 3 * time.Second
 
 var errNoStream = fmt.Errorf("%w: the client keeps no stream open, on which it could be asked", ask.ErrDeclined)
 
-// awaitStream returns an error, and logs it, if the client of a request does not open a stream: over HTTP, mcp-go asks for roots
-// and for a model's answer only there.
+// awaitStream returns an error, and logs it, if the client of a request does not open a stream:
+// over HTTP, mcp-go asks for roots and for a model's answer only there.
 func (g *gateway) awaitStream(ctx context.Context, from ask.Asker) error {
 	ctx, enough := context.WithTimeout(ctx, streamWait)
 	defer enough()
