@@ -206,6 +206,41 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
+// What a server wants of another process while the user logs in is asked for by the login after
+// that: it is not forgotten with the one before.
+func TestStepUpDuringALogin(t *testing.T) {
+	t.Parallel()
+	a, _ := guardedTools(t, false)
+	web, folder := ServerConfig{Name: "web", URL: a.Server}, t.TempDir()
+	d := newLoginDesk(t, folder, web)
+	_ = d.Start(t.Context())
+	require.NoError(t, d.Login(t.Context(), "web"))
+	other := newLoginDesk(t, folder, web)
+	require.NoError(t, other.Start(t.Context()))
+	require.ErrorIs(t, d.callTool("admin"), ErrAuthorizationRequired)
+	a.Mu.Lock()
+	a.Answer = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/authorize" {
+			_, err := other.Manager.Call(t.Context(), "mcp_web__audit", nil)
+			assert.ErrorIs(t, err, ErrAuthorizationRequired)
+		}
+		return false
+	}
+	a.Mu.Unlock()
+	require.NoError(t, d.Login(t.Context(), "web"))
+	assert.Equal(t, "read write admin more", a.Scopes)
+	a.Mu.Lock()
+	a.Answer = nil
+	a.Mu.Unlock()
+	require.NoError(t, other.Login(t.Context(), "web"))
+	assert.Equal(t, "read write admin more audit", a.Scopes)
+	for _, desk := range []*loginDesk{d, other} {
+		for _, tool := range []string{"admin", "audit"} {
+			assert.NoError(t, desk.callTool(tool))
+		}
+	}
+}
+
 // A server that wants more scopes for everything is unauthorized.
 func TestStepUpToConnect(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,10 +158,15 @@ func replace(path, by string) (err error) {
 	return err
 }
 
-// removeStale removes temporary files older than ten minutes, which programs left that crashed
-// while they wrote: those of base, or all if base is empty. A write that takes longer fails.
+// staleAge is how old a temporary file is that nobody writes any more. A write that takes longer
+// fails.
+const staleAge = 10 * time.Minute
+
+// removeStale removes old temporary files, which programs left that crashed while they wrote:
+// those of base, or all if base is empty.
 func removeStale(folder, base string) {
 	list, _ := os.ReadDir(folder)
+	var now time.Time
 	for _, e := range list {
 		random, ours := strings.CutPrefix(e.Name(), base+".")
 		if base == "" {
@@ -169,8 +175,29 @@ func removeStale(folder, base string) {
 		if !ours || strings.TrimLeft(random, "0123456789") != ".tmp" {
 			continue
 		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > 10*time.Minute {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) <= staleAge {
+			continue
+		}
+		if now.IsZero() {
+			now = clockOf(folder, base)
+		}
+		if now.Sub(info.ModTime()) > staleAge {
 			_ = os.Remove(filepath.Join(folder, e.Name()))
 		}
 	}
+}
+
+// clockOf returns the time by the clock that gives files of a folder theirs, or the zero time if
+// it can't be told. Ours may be ahead of it, where machines share the folder.
+func clockOf(folder, base string) (now time.Time) {
+	f, err := os.CreateTemp(folder, cmp.Or(base, "clock")+".*.tmp")
+	if err != nil {
+		return now
+	}
+	if info, err := f.Stat(); err == nil {
+		now = info.ModTime()
+	}
+	_ = errors.Join(f.Close(), os.Remove(f.Name()))
+	return now
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -167,4 +168,30 @@ func TestCheckID(t *testing.T) {
 			assert.EqualError(t, err, want)
 		}
 	}
+}
+
+// What another machine writes just now stays, even if the clock here is hours ahead of its.
+func TestStaleFilesByTheirOwnClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		folder := t.TempDir()
+		file := File(filepath.Join(folder, "catalog.json"))
+		require.NoError(t, file.Put("a", []byte("1")))
+		var written []string
+		for _, name := range []string{"catalog.json.1.tmp", "catalog.json.parts/a.2.tmp"} {
+			written = append(written, filepath.Join(folder, name))
+			require.NoError(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
+		}
+		info, err := os.Stat(written[0])
+		require.NoError(t, err)
+		time.Sleep(time.Until(info.ModTime().Add(2 * time.Hour)))
+		require.NoError(t, file.Save([]byte("x")))
+		for _, path := range written {
+			assert.FileExists(t, path)
+			old := info.ModTime().Add(-11 * time.Minute)
+			require.NoError(t, os.Chtimes(path, old, old))
+		}
+		require.NoError(t, file.Save([]byte("y")))
+		assert.Equal(t, []string{"a"}, filesIn(t, folder+"/catalog.json.parts"))
+		assert.Equal(t, []string{"catalog.json", "catalog.json.parts"}, filesIn(t, folder))
+	})
 }

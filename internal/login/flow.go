@@ -44,10 +44,13 @@ func (a *Account) logIn(ctx context.Context, open Open) error {
 		return text.Bounded(a.askAnew(ctx))
 	}
 	a.setUnnamed(false)
-	r, err := a.login(ctx, open)
-	var document []byte
+	known, err := a.stored(ctx)
+	var r record
 	if err == nil {
-		document, err = r.document(nil)
+		r, err = a.login(ctx, known, open)
+	}
+	if err == nil {
+		_, err = r.document(nil)
 	}
 	if err != nil {
 		return text.Bounded(text.WithoutURL(err))
@@ -61,14 +64,15 @@ func (a *Account) logIn(ctx context.Context, open Open) error {
 	// The code is spent: whatever ctx says, the tokens are kept.
 	inner, cancel := context.WithTimeout(a.life, requestTimeout)
 	defer cancel()
-	return a.cfg.Store.Update(inner, a.cfg.Key, func([]byte) ([]byte, error) { return document, nil })
+	return a.cfg.Store.Update(inner, a.cfg.Key, func(document []byte) ([]byte, error) {
+		stored, _ := a.parse(document)
+		r.Wanted = r.wantedSince(known, stored)
+		return r.document(nil)
+	})
 }
 
-func (a *Account) login(ctx context.Context, open Open) (r record, err error) {
-	known, err := a.stored(ctx)
-	if err != nil {
-		return r, err
-	}
+// login returns a login that is to replace the known one.
+func (a *Account) login(ctx context.Context, known record, open Open) (r record, err error) {
 	to, err := listen(a.cfg.RedirectURI, known.RedirectURI)
 	if err != nil {
 		return r, err

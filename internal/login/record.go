@@ -58,7 +58,7 @@ func parse(document []byte) (r record, err error) {
 	case len(document) > maxDocument:
 		return r, fmt.Errorf("the token store has a document of %d bytes, more than the limit of %d", len(document), maxDocument)
 	case json.Unmarshal(document, &r) != nil:
-		return record{}, errors.New("the token store has a document that we did not write")
+		return record{}, errors.New("the token store has a document that we did not write; a login to this server replaces it")
 	}
 	return r, nil
 }

@@ -90,6 +90,14 @@ func (r *record) follows(known record) {
 	}
 }
 
+// wantedSince returns what another process was refused while the login r replaced the known
+// one, by what is stored now: the next login asks for it.
+func (r *record) wantedSince(known, stored record) []string {
+	return slices.DeleteFunc(stored.Wanted, func(s string) bool {
+		return slices.Contains(known.Wanted, s) || slices.Contains(r.Scopes, s)
+	})
+}
+
 // joined returns the scopes of both lists, or only the newer ones if the others make it
 // too long.
 func joined(older, newer []string) []string {

@@ -2,9 +2,14 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -12,50 +17,89 @@ import (
 // output schemas of a list of tools; one that fails costs them the list, with the tools of all
 // servers. So it must be valid in drafts 7 and 2020-12, whatever it names, refer to
 // nothing outside, and have patterns that JavaScript reads as Go does. What Ajv refuses besides
-// is listed in [isRefused].
-func IsPortable(schema json.RawMessage) (is bool) {
+// is listed in [refusedAt].
+func IsPortable(schema json.RawMessage) bool {
+	_, is := Unportable(schema)
+	return !is
+}
+
+// Unportable reports whether a schema is not portable, and returns where: the JSON pointer of
+// a part for which it is not, or "" if that is the whole or can't be told.
+func Unportable(schema json.RawMessage) (at string, is bool) {
 	defer func() {
 		if recover() != nil { // a panic in the library
-			is = false
+			at, is = "", true
 		}
 	}()
 	compiling.Lock()
 	defer compiling.Unlock()
 	decoded, err := decodeJSON(schema)
 	doc, ok := decoded.(map[string]any)
-	if err != nil || !ok || !(&gauge{left: maxSchemaValues / 2}).fits(doc, 0, 0) || isRefused(doc) {
-		return false
+	if err != nil || !ok || !(&gauge{left: maxSchemaValues / 2}).fits(doc, 0, 0) {
+		return "", true
+	}
+	expressions := newPatterns()
+	engine := func(expression string) (jsonschema.Regexp, error) {
+		compiled, err := expressions.compile(expression) // which has a limit
+		if err == nil && !isPortablePattern(expression) {
+			err = errBroken
+		}
+		return compiled, err
+	}
+	if at, is := refusedAt("", doc, engine); is {
+		return at, true
 	}
 	if properties, ok := doc["properties"].(map[string]any); ok { // the SDK for TypeScript wants objects
-		for _, p := range properties {
-			if _, ok := p.(map[string]any); !ok {
-				return false
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			if _, ok := properties[name].(map[string]any); !ok {
+				return below("/properties", name), true
 			}
 		}
 	}
 	delete(doc, "$schema")
-	expressions := newPatterns()
 	for _, draft := range []*jsonschema.Draft{jsonschema.Draft2020, jsonschema.Draft7} {
 		c := jsonschema.NewCompiler()
 		c.UseLoader(nil)
-		c.UseRegexpEngine(func(expression string) (jsonschema.Regexp, error) {
-			compiled, err := expressions.compile(expression) // which has a limit
-			if err == nil && !isPortablePattern(expression) {
-				err = errBroken
-			}
-			return compiled, err
-		})
+		c.UseRegexpEngine(engine)
 		c.DefaultDraft(draft)
 		const location = "schema://tool/output"
-		if c.AddResource(location, doc) != nil {
-			return false
+		if err := c.AddResource(location, doc); err != nil {
+			return placeOf(err), true
 		}
 		if _, err := c.Compile(location); err != nil {
-			return false
+			return placeOf(err), true
 		}
 	}
-	return true
+	return "", false
 }
+
+// placeOf returns the JSON pointer to what a schema can't be compiled for, or "" if the error
+// does not tell. Of a reference to a part that is not there, it is where that would be.
+func placeOf(err error) (at string) {
+	invalid, missing := new(jsonschema.SchemaValidationError), new(jsonschema.JSONPointerNotFoundError)
+	leaf := new(jsonschema.ValidationError)
+	switch {
+	case errors.As(err, &invalid) && errors.As(invalid.Err, &leaf):
+		for len(leaf.Causes) > 0 {
+			leaf = leaf.Causes[0]
+		}
+		for _, name := range leaf.InstanceLocation {
+			at = below(at, name)
+		}
+	case errors.As(err, &missing):
+		_, fragment, _ := strings.Cut(missing.URL, "#")
+		at, _ = url.PathUnescape(fragment)
+	}
+	return text.Line(at, maxPlace)
+}
+
+// below returns the JSON pointer of a member, or an element, of the value at another one.
+func below(at, name string) string {
+	return text.Line(at+"/"+pointerEscapes.Replace(name), maxPlace)
+}
+
+// maxPlace is how many bytes a JSON pointer has that is told.
+const maxPlace = 200
 
 // Where schemas stand in a schema.
 var (
@@ -63,32 +107,54 @@ var (
 	schemasAlone  = []string{"items", "prefixItems", "additionalItems", "additionalProperties", "not", "if", "then", "else", "allOf", "anyOf", "oneOf", "contains", "propertyNames"}
 )
 
-// isRefused reports whether Ajv 8 refuses a valid schema, or one within it: for the word id of draft
-// 4, for nullable without a type, and for an enum without values. Neither takes it a reference to
-// another document.
-func isRefused(schema any) bool {
+// refusedAt reports whether Ajv 8 refuses a valid schema, or one within it, and returns where. at is
+// the schema's own place. Ajv refuses the word id of draft 4, nullable without a type, an enum
+// without values, and a reference to another document. A pattern is refused if engine fails.
+func refusedAt(at string, schema any, engine jsonschema.RegexpEngine) (place string, is bool) {
 	switch s := schema.(type) {
 	case []any:
-		return slices.ContainsFunc(s, isRefused)
+		for i, one := range s {
+			if place, is := refusedAt(below(at, strconv.Itoa(i)), one, engine); is {
+				return place, true
+			}
+		}
 	case map[string]any:
 		ref, refers := s["$ref"].(string)
 		values, isEnum := s["enum"].([]any)
 		_, isNullable := s["nullable"]
 		_, hasID := s["id"]
-		if hasID || isNullable && s["type"] == nil || isEnum && len(values) == 0 || refers && !strings.HasPrefix(ref, "#") {
-			return true
+		pattern, isPattern := s["pattern"].(string)
+		byPattern, _ := s["patternProperties"].(map[string]any)
+		takes := func(pattern string) bool { _, err := engine(pattern); return err == nil }
+		switch {
+		case hasID:
+			return below(at, "id"), true
+		case isNullable && s["type"] == nil:
+			return below(at, "nullable"), true
+		case isEnum && len(values) == 0:
+			return below(at, "enum"), true
+		case refers && !strings.HasPrefix(ref, "#"):
+			return below(at, "$ref"), true
+		case isPattern && !takes(pattern):
+			return below(at, "pattern"), true
+		case slices.ContainsFunc(slices.Sorted(maps.Keys(byPattern)), func(p string) bool { return !takes(p) }):
+			return below(at, "patternProperties"), true
 		}
 		for _, keyword := range schemasByName {
 			within, _ := s[keyword].(map[string]any)
-			for _, one := range within {
-				if isRefused(one) {
-					return true
+			for _, name := range slices.Sorted(maps.Keys(within)) {
+				if place, is := refusedAt(below(below(at, keyword), name), within[name], engine); is {
+					return place, true
 				}
 			}
 		}
-		return slices.ContainsFunc(schemasAlone, func(keyword string) bool { return isRefused(s[keyword]) })
+		for _, keyword := range schemasAlone {
+			if place, is := refusedAt(below(at, keyword), s[keyword], engine); is {
+				return place, true
+			}
+		}
 	}
-	return false
+	return "", false
 }
 
 // isPortablePattern reports whether a regular expression of Go's is one in JavaScript with the flag u,

@@ -43,6 +43,32 @@ func TestIsPortable(t *testing.T) {
 	}
 }
 
+// A person is told where the part is.
+func TestUnportableIsPlaced(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"$ref":"#/definitions/missing"}}}`:                    "/definitions/missing",
+		`{"type":"object","properties":{"a":{"$ref":"https://example.com/y.json"}}}`:               "/properties/a/$ref",
+		`{"type":"object","properties":{"ok":{},"a/b c":{"type":"string","pattern":"^(?i)abc$"}}}`: "/properties/a~1b c/pattern",
+		`{"type":"object","patternProperties":{"(?i)a":{}}}`:                                       "/patternProperties",
+		`{"type":"object","properties":{"a":{"type":"str"}}}`:                                      "/properties/a/type",
+		`{"type":"object","required":null}`:                                                        "/required",
+		`{"type":"object","properties":{"a":true}}`:                                                "/properties/a",
+		`{"type":"object","properties":{"a":{"items":[{"type":"string"}]}}}`:                       "/properties/a/items",
+		`{"type":"object","properties":{"a":{"id":"x","type":"string"}}}`:                          "/properties/a/id",
+		`{"type":"object","allOf":[{},{"properties":{"a":{"nullable":true}}}]}`:                    "/allOf/1/properties/a/nullable",
+		`{"type":"object","$defs":{"` + strings.Repeat("x", 500) + `":{"items":{"enum":[]}}}}`:     "/$defs/" + strings.Repeat("x", maxPlace-len("/$defs/")-1) + "…",
+		`{"type":"object","properties":{"a":{"minimum":1,"exclusiveMinimum":true}}}`:               "/properties/a/exclusiveMinimum",
+		`[]`: "", `{"type":"object"`: "",
+	} {
+		at, is := Unportable(json.RawMessage(schema))
+		assert.True(t, is, schema)
+		assert.Equal(t, want, at, schema)
+	}
+	_, is := Unportable(json.RawMessage(`{"type":"object"}`))
+	assert.False(t, is)
+}
+
 func TestIsPortablePattern(t *testing.T) {
 	t.Parallel()
 	for pattern, want := range map[string]bool{

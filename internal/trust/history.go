@@ -175,6 +175,12 @@ func (t *tool) before(other *tool) bool {
 	return t.Since.Before(other.Since)
 }
 
+// Check returns why a stored document can't be read, or nil.
+func Check(document []byte) error {
+	_, err := readDocument(document, nil)
+	return err
+}
+
 func readDocument(data []byte, err error) (history, error) {
 	var doc history
 	if err != nil || data == nil {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
+	"github.com/mcphybrid/mcphybrid/internal/schema"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A level says how bad a finding is.
@@ -62,6 +64,7 @@ var kinds = []kind{
 	{"registry", bad, `see whether this machine reaches the registry of the launcher, and whether a proxy is set`, notReady("registry")},
 	{"output", bad, `see whether "command" and "args" start an MCP server that speaks over standard input and output: some want an argument for that, such as --stdio; its logs belong on standard error`, notReady("output")},
 	{"timeout", bad, `run its command by hand to see what it waits for; if it is only slow, raise "timeout"`, notReady("timeout")},
+	{"logins", bad, `let your user write there, or name another folder with -tokens`, notReady("logins")},
 	{"unreachable", bad, `see whether it runs and whether "url" is right`, notReady("unreachable")},
 	{"down", bad, `run its command by hand; it gets only PATH, HOME and the like, so name other variables in "env"`, notReady("down")},
 	{"secret", warning, `write a reference such as "${%s}" in its place, and set that variable`, (*checkup).plainSecrets},
@@ -78,6 +81,7 @@ var kinds = []kind{
 	{"no-description", note, `ask the server's author for descriptions, or use an enricher; see what a search finds: mcphybrid inspect -config %s -query "…"`, smells("no-description")},
 	{"alike", note, `ask the server's author to say what each does, or deny those that you don't need`, smells("alike")},
 	{"verb", note, `ask the server's author for a name and a description that say what it is about`, smells("verb")},
+	{"output-schema", note, `tell the server's author, or update the server: the tool works, but clients get it without its output schema`, (*checkup).unportable},
 	{"slow", note, `nothing, if it was downloaded just now or this machine is busy; if it is slow each time, raise "timeout", or use Options.Cache`, (*checkup).slow},
 	{"shortened", note, `nothing: use these names in rules and pins`, renamed(false)},
 	{"no-effect", note, `nothing, unless you rely on it: config/KEYS.md has what each key does`, keys(false)},
@@ -206,6 +210,8 @@ func (c *checkup) ailment(st mcphybrid.ServerStatus) string {
 		return "half-installed"
 	case cause.Of(st.Err).Kind == cause.Registry:
 		return "registry"
+	case c.config(st.Name).URL != "" && errors.As(st.Err, &noFile):
+		return "logins"
 	case c.config(st.Name).URL != "":
 		return "unreachable"
 	}
@@ -316,6 +322,33 @@ func (c *checkup) rewritten(server mcphybrid.ServerConfig) (what string, room in
 		return "", 0
 	}
 	return fmt.Sprintf("names that are too long, or have characters that providers refuse, end in a hash: %d of %d, such as %s", len(names), all, names[0]), max(room, 0)
+}
+
+// unportable finds servers with output schemas that clients may refuse, and with them the whole list.
+func (c *checkup) unportable(tell teller) {
+	for _, server := range c.servers {
+		first, n, all := "", 0, 0
+		for _, p := range c.tools {
+			if p.Tool.Server() != server.Name {
+				continue
+			}
+			output, _ := text.Fields(p.Tool.Raw(), "outputSchema")
+			if text.IsNull(output[0]) {
+				continue
+			}
+			all++
+			at, is := schema.Unportable(schema.Prune(output[0]))
+			if !is {
+				continue
+			}
+			if n++; n == 1 {
+				first = fmt.Sprintf("that of tool %s at %s", p.Tool.OriginalName(), cmp.Or(at, "its beginning"))
+			}
+		}
+		if n > 0 {
+			tell(server.Name, fmt.Sprintf("%d of %d output schemas have what validators of clients refuse, such as %s", n, all, first))
+		}
+	}
 }
 
 func (c *checkup) empty(tell teller) {

@@ -31,6 +31,7 @@ import (
 type gatewayOptions struct {
 	servers  []mcphybrid.ServerConfig
 	source   *source // of the servers; nil if they never change
+	ancestry string  // see ancestryVariable
 	cache    store.Document
 	learn    *mcphybrid.LearnOptions // nil if searches don't learn
 	tokens   store.Tokens
@@ -178,7 +179,7 @@ func (g *gateway) logUntold(err error) {
 func (g *gateway) heard(s mcphybrid.ServerConfig) mcphybrid.ServerConfig {
 	s.LogLevel = g.opts.logLevel
 	s.OnNotification = func(n mcp.JSONRPCNotification) { g.hear(s.Name, n) }
-	return s
+	return g.asChild(s)
 }
 
 // newFront returns the MCP server that clients connect to.

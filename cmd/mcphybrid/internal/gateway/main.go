@@ -103,12 +103,16 @@ func run(ctx context.Context, args []string, in io.Reader, out io.WriteCloser, e
 		return exit.Unusable(err)
 	}
 	defer lines.Flush(endGrace)
+	above, err := ancestry(from.Config)
+	if err != nil {
+		return err
+	}
 	source := newSource(from)
 	cfg, err := source.load(log)
 	if err != nil {
 		return err
 	}
-	opts := gatewayOptions{servers: cfg.Servers, source: source, learn: learned, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, insists: said["wait"], grace: *grace, limits: limits, log: log}
+	opts := gatewayOptions{servers: cfg.Servers, source: source, ancestry: above, learn: learned, ask: *asks, logLevel: mcp.LoggingLevel(*level), wait: *wait, insists: said["wait"], grace: *grace, limits: limits, log: log}
 	opts.logCalls, opts.logArguments = logs.Calls, logs.Arguments
 	if opts.trust, err = trust.Options(from); err != nil {
 		return err

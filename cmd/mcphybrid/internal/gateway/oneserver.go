@@ -17,12 +17,16 @@ import (
 // the registered names.
 type scope struct {
 	server string // "" for all
-	single bool   // there is one server in all
+	only   string // the name of the only server in all, or ""
 }
 
 // scope returns that of the endpoint to which a request was sent.
 func (g *gateway) scope(ctx context.Context) scope {
-	return scope{web.ServerOf(ctx), len(*g.servers.Load()) == 1}
+	s := scope{server: web.ServerOf(ctx)}
+	if all := *g.servers.Load(); len(all) == 1 {
+		s.only = all[0].Name
+	}
+	return s
 }
 
 // hasServer reports whether there is a server of that name, in whatever state: also one that the

@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -30,7 +32,7 @@ func (g *gateway) questions() ask.Hooks {
 			}
 			return ours(g.front.RequestElicitation(ctx, mcp.ElicitationRequest{Params: p}))
 		},
-		Sample: func(ctx context.Context, _ ask.Asker, p mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		Sample: func(ctx context.Context, from ask.Asker, p mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			o := openCallOf(ctx)
 			if g.answerable(ctx, o).Sampling == nil {
 				return nil, g.declined(ctx, o)
@@ -39,10 +41,13 @@ func (g *gateway) questions() ask.Hooks {
 				answer, err := g.opened.ask(ctx, o, mcp.NewSamplingInputRequest(p))
 				return answer.Sampling, err
 			}
+			if err := g.awaitStream(ctx, from); err != nil {
+				return nil, err
+			}
 			//lint:ignore SA1019 clients before 2026-07-28 have it
 			return ours(g.front.RequestSampling(ctx, mcp.CreateMessageRequest{CreateMessageParams: p}))
 		},
-		Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
+		Roots: func(ctx context.Context, from ask.Asker) ([]mcp.Root, error) {
 			o := openCallOf(ctx)
 			if g.answerable(ctx, o).Roots == nil {
 				return nil, g.declined(ctx, o)
@@ -53,7 +58,7 @@ func (g *gateway) questions() ask.Hooks {
 				var answer mcp.InputResponse
 				answer, err = g.opened.ask(ctx, o, mcp.NewRootsInputRequest())
 				r = answer.Roots
-			} else {
+			} else if err = g.awaitStream(ctx, from); err == nil {
 				r, err = ours(g.front.RequestRoots(ctx, mcp.ListRootsRequest{}))
 			}
 			if err != nil {
@@ -79,6 +84,24 @@ func (g *gateway) declined(ctx context.Context, o *openCall) error {
 		g.opened.skip(ctx, o)
 	}
 	return ask.ErrDeclined
+}
+
+// streamWait is how long a question waits for its client to open a stream. Clients open it with
+// their session, or anew when it was cut.
+const streamWait = 3 * time.Second
+
+var errNoStream = fmt.Errorf("%w: the client keeps no stream open, on which it could be asked", ask.ErrDeclined)
+
+// awaitStream returns an error, and logs it, if the client of a request does not open a stream:
+// over HTTP, mcp-go asks for roots and for a model's answer only there.
+func (g *gateway) awaitStream(ctx context.Context, from ask.Asker) error {
+	ctx, enough := context.WithTimeout(ctx, streamWait)
+	defer enough()
+	if c := g.of(ctx); c != nil && c.AwaitStream(ctx) {
+		return nil
+	}
+	g.opts.log.Warn("a question of a server is declined", "server", from.Server, "tool", from.Tool, "error", errNoStream)
+	return errNoStream
 }
 
 // errNoAnswer says that a client gave none. Its own error may quote secrets, and errors are

@@ -1,13 +1,22 @@
 package gateway
 
+//lint:file-ignore SA1019 what the protocol had before 2026-07-28 is served, too
+
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/web"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,6 +66,51 @@ func TestQuestionsPassThrough(t *testing.T) {
 		// Over HTTP, mcp-go asks for roots on the client's stream of notifications, if it has one.
 		c, _ := connect(t, overStdio("-ask", "-config", writeConfig(t, "curious")), "test", opts...)
 		assert.JSONEq(t, want, say(t, c, "mcp_curious__ask", map[string]any{"kind": "roots"}))
+	}
+}
+
+// A client over HTTP with an older protocol is asked for roots, and for a model's answer, on the
+// stream that it keeps open. A question waits for that, and if none is opened, it is declined soon.
+func TestQuestionsWaitForAStream(t *testing.T) {
+	cfg, err := mcphybrid.LoadConfig(writeConfig(t, "curious"))
+	require.NoError(t, err)
+	_, url, _ := startHTTP(t, gatewayOptions{ask: true, servers: cfg.Servers}, web.Options{})
+	c, _ := connect(t, overHTTP(url, transport.WithContinuousListening()), "test", client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION), client.WithRootsHandler(rooted{}))
+	assert.JSONEq(t, `{"roots":[{"uri":"file:///red"}]}`, say(t, c, "mcp_curious__ask", map[string]any{"kind": "roots"}))
+
+	for _, opens := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			book := new(logBook)
+			g := newGateway(gatewayOptions{ask: true, log: book.logger()})
+			defer g.close()
+			<-g.all.Done()
+			s := server.NewInProcessSessionWithHandlers("one", nil, nil, rooted{})
+			require.NoError(t, g.front.RegisterSession(t.Context(), s))
+			ctx := g.front.WithContext(t.Context(), s)
+			begins := strings.Replace(ping, `"capabilities":{}`, `"capabilities":{"roots":{},"sampling":{}}`, 1)
+			for _, message := range []string{begins, initialized} {
+				g.front.HandleMessage(ctx, json.RawMessage(message))
+			}
+			begun, takes := time.Now(), streamWait
+			if opens {
+				takes = time.Second
+				time.AfterFunc(takes, func() { g.open("one").Attach(make(toldSink, 1), true) })
+			}
+			from := ask.Asker{Server: "curious", Tool: "ask"}
+			roots, err := g.questions().Roots(ctx, from)
+			assert.Equal(t, takes, time.Since(begun))
+			if opens {
+				require.NoError(t, err)
+				assert.Len(t, roots, 1)
+				return
+			}
+			assert.ErrorIs(t, err, ask.ErrDeclined)
+			assert.ErrorContains(t, err, "keeps no stream open")
+			_, err = g.questions().Sample(ctx, from, mcp.CreateMessageParams{})
+			assert.ErrorContains(t, err, "keeps no stream open")
+			assert.Equal(t, 2*takes, time.Since(begun))
+			assert.Contains(t, book.String(), "a question of a server is declined")
+		})
 	}
 }
 

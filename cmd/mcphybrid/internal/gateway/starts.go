@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -20,30 +22,40 @@ type starts struct {
 }
 
 // awaitServerOf waits until the server to which an unknown tool would belong has started or
-// failed, at most as long as a start may take; one that downloads has longer. It reports
-// whether there is such a server.
+// failed. It reports whether there is such a server.
 func (g *gateway) awaitServerOf(ctx context.Context, unknown *mcphybrid.UnknownToolError) bool {
-	server := unknown.Connecting
-	if server == "" {
-		server = g.starts.ofTool(unknown.Name)
-	}
+	server := cmp.Or(unknown.Connecting, g.starts.ofNamed(unknown.Name))
 	if server == "" {
 		return false
 	}
-	ctx, enough := context.WithTimeout(ctx, servers.StartTimeout)
-	defer enough()
 	g.awaitStart(ctx, server)
 	return true
 }
 
-// awaitStart waits until that server has started or failed, or until ctx ends.
+// afterStart makes a request for a resource or a prompt of that server, or of "" if none is
+// named. If the server came or was replaced, and does not have it yet, the request is made again
+// when it has started or failed.
+func (g *gateway) afterStart(ctx context.Context, server string, request func() error) error {
+	isAnew := g.starts.isAnew(server) // read before what it has: one that has started has all
+	err := request()
+	if !isAnew || !errors.Is(err, mcphybrid.ErrUnknownResource) {
+		return err
+	}
+	g.awaitStart(ctx, server)
+	return request()
+}
+
+// awaitStart waits until that server has started or failed, or until ctx ends, but not longer than
+// a start may take; one that downloads has longer.
 func (g *gateway) awaitStart(ctx context.Context, server string) {
+	ctx, enough := context.WithTimeout(ctx, servers.StartTimeout)
+	defer enough()
 	for {
-		changed, isAnew := g.starts.next(server)
+		changed := g.starts.next(server)
 		isConnecting := slices.ContainsFunc(g.mgr.Servers(), func(s mcphybrid.ServerStatus) bool {
 			return s.Name == server && s.State == mcphybrid.StateConnecting
 		})
-		if !isAnew && !isConnecting {
+		if !isConnecting && !g.starts.isAnew(server) {
 			g.starts.tell(server) // so that nothing stays of it
 			return
 		}
@@ -55,13 +67,13 @@ func (g *gateway) awaitStart(ctx context.Context, server string) {
 	}
 }
 
-// ofTool returns the server in anew to which the unknown tool with that registered name would
-// belong, or "".
-func (s *starts) ofTool(tool string) string {
+// ofNamed returns the server in anew to which the unknown tool or prompt with that registered
+// name would belong, or "".
+func (s *starts) ofNamed(registered string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(s.anew)) {
-		if _, ok := s.anew[name].Own(tool); ok {
+		if _, ok := s.anew[name].Own(registered); ok {
 			return name
 		}
 	}
@@ -76,9 +88,8 @@ func (s *starts) isAnew(server string) bool {
 	return ok
 }
 
-// next returns a channel that is closed when the state of that server changes, and whether the
-// server is in anew.
-func (s *starts) next(server string) (changed <-chan struct{}, isAnew bool) {
+// next returns a channel that is closed when the state of that server changes.
+func (s *starts) next(server string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting == nil {
@@ -87,8 +98,7 @@ func (s *starts) next(server string) (changed <-chan struct{}, isAnew bool) {
 	if s.waiting[server] == nil {
 		s.waiting[server] = make(chan struct{})
 	}
-	_, isAnew = s.anew[server]
-	return s.waiting[server], isAnew
+	return s.waiting[server]
 }
 
 // tell wakes the calls that wait for that server.

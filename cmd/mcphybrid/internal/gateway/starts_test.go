@@ -1,14 +1,20 @@
 package gateway
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // callOf is a call of a tool, by its name or through [mcphybrid.CallToolName].
@@ -78,6 +84,87 @@ func TestCallsWaitForServersThatComeLater(t *testing.T) {
 			assert.Contains(t, c.say(callOf("mcp_comes__two", through)).text(), "is gone")
 			assert.Equal(t, time.Second, time.Since(begun), "nothing comes any more")
 		})
+	}
+}
+
+// full is slowServer with a resource, a template and a prompt that complete the value "v".
+func full(name string, answers <-chan struct{}) mcphybrid.ServerConfig {
+	c := slowServer(name, answers)
+	s := c.InProcess.(*server.MCPServer)
+	for _, option := range []server.ServerOption{
+		server.WithResourceCapabilities(false, true), server.WithPromptCapabilities(true), server.WithCompletions(),
+		server.WithPromptCompletionProvider(completes{}), server.WithResourceCompletionProvider(completes{}),
+	} {
+		option(s)
+	}
+	says := func(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, Text: "content of " + name}}, nil
+	}
+	s.AddResource(mcp.NewResource("x://1", "one"), says)
+	s.AddResourceTemplate(mcp.NewResourceTemplate("t://{id}", "some"), says)
+	s.AddPrompt(mcp.NewPrompt("greet", mcp.WithArgument("who")), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("content of "+name))}), nil
+	})
+	return c
+}
+
+type completes struct{}
+
+func (completes) CompletePromptArgument(context.Context, string, mcp.CompleteArgument, mcp.CompleteContext) (*mcp.Completion, error) {
+	return &mcp.Completion{Values: []string{"content of a completion"}}, nil
+}
+
+func (completes) CompleteResourceArgument(context.Context, string, mcp.CompleteArgument, mcp.CompleteContext) (*mcp.Completion, error) {
+	return &mcp.Completion{Values: []string{"content of a completion"}}, nil
+}
+
+// So does what is asked of its resources and prompts, however they name it.
+func TestReadsWaitForServersThatComeLater(t *testing.T) {
+	const takes = 2 * time.Second
+	resource, template, prompt := "mcphybrid://comes/x://1", "mcphybrid://comes/t://{id}", "mcp_comes__greet"
+	for _, test := range []struct{ endpoint, resource, template, prompt string }{
+		{"", resource, template, prompt},
+		{"comes", "x://1", "t://{id}", "greet"},
+		{"alone", "x://1", "t://{id}", prompt},
+	} {
+		for _, request := range []string{
+			fmt.Sprintf(`"resources/read","params":{"uri":%q}`, test.resource),
+			fmt.Sprintf(`"prompts/get","params":{"name":%q}`, test.prompt),
+			fmt.Sprintf(`"completion/complete","params":{"ref":{"type":"ref/resource","uri":%q},"argument":{"name":"id","value":"v"}}`, test.template),
+			fmt.Sprintf(`"completion/complete","params":{"ref":{"type":"ref/prompt","name":%q},"argument":{"name":"who","value":"v"}}`, test.prompt),
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				g := quiet(gatewayOptions{wait: defaultWait, grace: time.Second})
+				defer g.close()
+				<-g.all.Done()
+				never := make(chan struct{})
+				defer close(never)
+				comes, other := full("comes", after(takes)), full("other", never)
+				all := []mcphybrid.ServerConfig{comes}
+				if test.endpoint != "alone" {
+					all = append(all, other)
+					go g.replace(g.begin, "other", &other)
+				}
+				g.servers.Store(&all)
+				c := newNewcomer(t, g, "one")
+				if test.endpoint == "comes" {
+					g.client(c.ctx).server = "comes" // as at an endpoint of its own
+				}
+				begun := time.Now()
+				go g.replace(g.begin, "comes", &comes)
+				synctest.Wait()
+				ask := func(request string) string {
+					answer, err := json.Marshal(g.front.HandleMessage(c.ctx, json.RawMessage(`{"jsonrpc":"2.0","id":4,"method":`+request+`}`)))
+					require.NoError(t, err)
+					return string(answer)
+				}
+				assert.Contains(t, ask(request), "content of", test.endpoint)
+				assert.Equal(t, takes, time.Since(begun), request)
+				gone := strings.NewReplacer("greet", "goodbye", "x://", "y://", "t://", "u://").Replace(request)
+				assert.NotContains(t, ask(gone), "content of", test.endpoint)
+				assert.Equal(t, takes, time.Since(begun), "nothing comes any more")
+			})
+		}
 	}
 }
 

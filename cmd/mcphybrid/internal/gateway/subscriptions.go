@@ -176,7 +176,7 @@ func (g *gateway) follow(ctx context.Context, f *follow) (stop func(), err error
 func (f *follow) begin(ctx context.Context) (stop func(), err error) {
 	from, own := f.of.named(f.name)
 	return f.of.session.SubscribeResource(ctx, from, own, func(changed string) {
-		if changed == own || from == "" && !f.of.single { // whose part it is, is not said
+		if changed == own || from == "" && f.of.only == "" { // whose part it is, is not said
 			changed = f.name
 		} else {
 			changed = f.of.uri(from, changed)

@@ -5,6 +5,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -167,6 +168,46 @@ func TestBadTrustFlags(t *testing.T) {
 		}
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// A damaged file ends the start of a gateway that holds changes back, and an approval: both
+// name the file and say what to do. One that is damaged meanwhile stays as it is.
+func TestDamagedTrustFile(t *testing.T) {
+	t.Parallel()
+	config := writeConfig(t, "kitchen")
+	for _, damaged := range []string{"", `{"version":1,"servers":{"kit`, `{"version":9}`} {
+		known := writeSecret(t, damaged)
+		for _, policy := range []string{"quarantine", "approve"} {
+			err := run(t.Context(), []string{"-config", config, "-cache", "off", "-trust", known, "-trust-policy", policy}, strings.NewReader(""), nil, t.Output())
+			assert.ErrorContains(t, err, "-trust: "+known+" can't be used (")
+			assert.ErrorContains(t, err, "): restore it, or remove it")
+		}
+		var warn trust.Flags
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		warn.AddFlags(flags)
+		require.NoError(t, flags.Parse([]string{"-trust", known, "-trust-policy", "warn"}))
+		_, err := warn.Options(servers.Sources{Config: config})
+		assert.NoError(t, err, "only the log goes by it")
+		_, err = approvals(t, "-config", config, "-trust", known)
+		assert.ErrorContains(t, err, known+" can't be used (")
+	}
+
+	known := writeSecret(t, `{"version":1}`)
+	book := new(logBook)
+	g := newGateway(gatewayOptions{
+		logLevel: mcp.LoggingLevelInfo, log: book.logger(), trust: trust.Options{File: known, Policy: mcphybrid.TrustQuarantine},
+		servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("tool", "good"))}},
+	})
+	t.Cleanup(g.close)
+	<-g.all.Done()
+	require.NoError(t, os.WriteFile(known, nil, 0o600))
+	g.followed[0].Check(g.opts.log)
+	assert.Contains(t, book.String(), "a changed file is not used: mcphybrid: loading the known tools: "+known+" can't be used (")
+	require.NoError(t, g.mgr.AddServer(t.Context(), mcphybrid.ServerConfig{Name: "new", InProcess: mcptest.Server("new", mcptest.Echo("tool", "good"))}))
+	assert.Contains(t, book.String(), "storing the known tools: "+known+" can't be used (")
+	now, err := os.ReadFile(known)
+	require.NoError(t, err)
+	assert.Empty(t, now)
 }
 
 // To look makes nothing known.

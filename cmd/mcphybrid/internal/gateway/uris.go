@@ -18,7 +18,7 @@ const wrapped = "mcphybrid://"
 // uri returns what a client calls a URI, or a template of URIs, of a server. A single
 // server's are as they are.
 func (s scope) uri(from, uri string) string {
-	if s.server != "" || s.single && !strings.HasPrefix(uri, wrapped) {
+	if s.server != "" || s.only != "" && !strings.HasPrefix(uri, wrapped) {
 		return uri
 	}
 	return wrapped + url.PathEscape(from) + "/" + uri

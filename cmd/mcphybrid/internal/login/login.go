@@ -85,11 +85,15 @@ func chosen(all []mcphybrid.ServerConfig, names []string) (list []mcphybrid.Serv
 }
 
 // logIn logs in to the servers that want it, or to all if they were named, one after the
-// other, and writes a line about each.
+// other, and writes a line about each, and about those that did not say whether they want it.
 func logIn(ctx context.Context, mgr *mcphybrid.Manager, named bool, sheet *terminal.Sheet) error {
-	wanted, failed := 0, 0
+	wanted, failed, no := 0, 0, "no server"
 	for _, s := range mgr.Servers() {
 		if !named && s.State != mcphybrid.StateUnauthorized {
+			if s.State == mcphybrid.StateDown && s.Err != nil {
+				no = "no other server"
+				sheet.Text(s.Name + " is down: " + s.Err.Error())
+			}
 			continue
 		}
 		wanted++
@@ -105,7 +109,7 @@ func logIn(ctx context.Context, mgr *mcphybrid.Manager, named bool, sheet *termi
 		}
 	}
 	if wanted == 0 {
-		sheet.Text("no server wants a login")
+		sheet.Text(no + " wants a login")
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d logins failed", failed, wanted)

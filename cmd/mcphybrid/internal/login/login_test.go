@@ -96,6 +96,19 @@ func TestLoginFails(t *testing.T) {
 	assert.ErrorContains(t, err, "nowhere.json: no such file")
 }
 
+// A server that is down does not say whether it wants a login. What is wrong is told, such as a
+// folder of logins that can't be used.
+func TestServersThatAreDown(t *testing.T) {
+	a := authority(t)
+	config := commandtest.Config(t, fmt.Sprintf(`"web": {"url": %q}`, a.Server))
+	noFolder := commandtest.WriteFile(t, "tokens", "")
+	stdout, _, err := login.Run(t, "-config", config, "-tokens", noFolder)
+	require.NoError(t, err)
+	assert.Contains(t, stdout, "web is down: ")
+	assert.Contains(t, stdout, "tokens")
+	assert.Contains(t, stdout, "\nno other server wants a login\n")
+}
+
 // A server that refuses requests but has no authorization server offers no login: a token in its
 // headers helps.
 func TestServersWithoutALogin(t *testing.T) {

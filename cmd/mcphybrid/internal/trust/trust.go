@@ -18,6 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/files"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/plain"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
+	history "github.com/mcphybrid/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -51,6 +52,9 @@ func (f *Flags) Options(from servers.Sources) (Options, error) {
 	var err error
 	if o.File, err = Linked(f.File); err == nil {
 		err = files.CheckUnshared(o.File)
+	}
+	if err == nil && o.Policy != mcphybrid.TrustWarn { // else a Manager would start no server
+		_, err = o.Store().Load()
 	}
 	if err != nil {
 		return o, fmt.Errorf("-trust: %w", err)
@@ -88,7 +92,7 @@ func (o Options) Store() store.Document {
 }
 
 // A File is a store of what is known. It refuses a file that others can write: who
-// writes it can approve what they want.
+// writes it can approve what they want. Of one that is damaged, it says what to do.
 type File struct {
 	store.Shared
 	path string
@@ -102,7 +106,11 @@ func (f File) Load() ([]byte, error) {
 	if err := files.CheckUnshared(f.path); err != nil {
 		return nil, err
 	}
-	return f.Shared.Load()
+	document, err := f.Shared.Load()
+	if err != nil {
+		return nil, err
+	}
+	return document, f.checkContent(document)
 }
 
 // Update implements [store.Shared].
@@ -111,8 +119,18 @@ func (f File) Update(ctx context.Context, change func([]byte) ([]byte, error)) e
 		if err := files.CheckUnshared(f.path); err != nil {
 			return nil, err
 		}
+		if err := f.checkContent(document); err != nil {
+			return nil, err
+		}
 		return change(document)
 	})
+}
+
+func (f File) checkContent(document []byte) error {
+	if err := history.Check(document); err != nil {
+		return fmt.Errorf("%s can't be used (%w): restore it, or remove it, and what servers list next is trusted", f.path, err)
+	}
+	return nil
 }
 
 // Quarantined returns what is held back until somebody approves it.

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -24,6 +25,8 @@ type Notices struct {
 	due     []notice       // each once
 	asked   map[string]int // requests for the list that a method is about, which wait
 	streams []Sink         // that are open; the last is the best
+	answers int            // how many of streams, the first, end with an answer
+	opened  chan struct{}  // closed when a stream is open that stays; nil if nobody waits
 	to      Sink           // the stream that is being written to, or nil
 	writing notice         // what was written last, by now if to is not nil
 	dropped bool           // it is not written again
@@ -161,11 +164,16 @@ func (n *Notices) Waits(method string) bool {
 func (n *Notices) Attach(s Sink, stays bool) (detach func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	at := 0
-	if stays {
-		at = len(n.streams)
+	if !stays {
+		n.streams = slices.Insert(n.streams, 0, s)
+		n.answers++
+	} else {
+		n.streams = append(n.streams, s)
+		if n.opened != nil {
+			close(n.opened)
+			n.opened = nil
+		}
 	}
-	n.streams = slices.Insert(n.streams, at, s)
 	n.writeLocked()
 	return func() {
 		n.mu.Lock()
@@ -175,7 +183,35 @@ func (n *Notices) Attach(s Sink, stays bool) (detach func()) {
 }
 
 func (n *Notices) dropLocked(s Sink) {
-	n.streams = slices.DeleteFunc(n.streams, func(other Sink) bool { return other == s })
+	at := slices.Index(n.streams, s)
+	if at < 0 {
+		return
+	}
+	if at < n.answers {
+		n.answers--
+	}
+	n.streams = slices.Delete(n.streams, at, at+1)
+}
+
+// AwaitStream waits until the client has a stream that stays open, and reports whether it has
+// one before ctx ends.
+func (n *Notices) AwaitStream(ctx context.Context) bool {
+	n.mu.Lock()
+	if len(n.streams) > n.answers {
+		n.mu.Unlock()
+		return true
+	}
+	if n.opened == nil {
+		n.opened = make(chan struct{})
+	}
+	opened := n.opened
+	n.mu.Unlock()
+	select {
+	case <-opened:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // settle returns when nothing is being written to a stream.

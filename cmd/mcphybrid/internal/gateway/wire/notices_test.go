@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -205,5 +207,25 @@ func TestUpdatesThatWaitAreBounded(t *testing.T) {
 		n.Attach(s, true)
 		synctest.Wait()
 		assert.Equal(t, append(append([]any{"log"}, want...), map[string]string{"uri": "whole"}), s.params)
+	})
+}
+
+// Who waits for a stream waits for one that stays: an answer is none.
+func TestAwaitStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := NewNotices()
+		waits := func() bool {
+			ctx, enough := context.WithTimeout(t.Context(), time.Second)
+			defer enough()
+			return n.AwaitStream(ctx)
+		}
+		n.Attach(new(heard), false)
+		assert.False(t, waits())
+		left := make(chan func(), 1)
+		time.AfterFunc(time.Second/2, func() { left <- n.Attach(new(heard), true) })
+		assert.True(t, waits())
+		assert.True(t, waits())
+		(<-left)()
+		assert.False(t, waits())
 	})
 }
