@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -197,7 +198,7 @@ func JSON(v any) string {
 func RawJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	encode(&b, v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return slices.Clip(bytes.TrimSuffix(b.Bytes(), []byte("\n"))) // without spare capacity: others may append
 }
 
 func encode(w io.Writer, v any) {
