@@ -114,7 +114,7 @@ func TestWorkOfAChildIsCounted(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("other systems don't say how long a process has worked")
 	}
-	p, err := startProcess(&config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", "(while :; do :; done)"}}, newSecrets(&config.Server{}, nil))
+	p, err := startProcess(&config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", "(while kill -0 $$; do :; done)"}}, newSecrets(&config.Server{}, nil))
 	require.NoError(t, err)
 	defer p.stop(0)
 	mcptest.Soon(t, func() bool { worked, _ := p.strays.worked(); return worked >= 100*time.Millisecond })
