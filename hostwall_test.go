@@ -350,7 +350,7 @@ func (h *tryingHost) live() {
 	}}))
 	reg := hostRegistry{NewRegistry(), h}
 	s := m.NewSession(&SessionOptions{Registry: reg})
-	soon(h.t, func() bool { return m.semantic.InStep() || h.panics != "" && m.semantic.Reached() != nil })
+	soon(h.t, func() bool { return m.semantic.InStep() || h.wasCalled(h.panics) && m.semantic.Reached() != nil })
 	for _, name := range []string{"mcp_l__handled", "mcp_hooked__run", "mcp_a__tool_010"} {
 		_, err := s.Call(WithProgress(ctx, func(mcp.ProgressNotificationParams) { h.at("progress") }), name, nil)
 		h.note(err)
