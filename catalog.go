@@ -20,7 +20,7 @@ type catalog struct {
 	owner          *owner                      // of its tools; nil for the small index of a partition, which may have tools of several
 	tools          []*BridgeTool               // in registration order
 	list           toolList                    // of which these are the tools; without servers in the small index of a partition
-	deferredIndex  *deferredIndex              // of those that searchedByDefault yields
+	deferredIndex  *deferredIndex              // of those that searchedByDefault returns, or of all
 	needs          toolNeeds                   // the tools that each needs
 	needsBelow     map[*BridgeTool][]string    // for a user: names of the system's tools that each needs
 	problems       []error                     // in registration order; then those of several servers
