@@ -123,6 +123,9 @@ func (a *Account) another(ctx context.Context, known record, refused string) (he
 // prepare returns a record without a token, for which one is to be asked, after known. The
 // proof of the client may go to its token endpoint.
 func (a *Account) prepare(ctx context.Context, known record) (record, error) {
+	if a.cfg.trust() == "" { // else one would be registered, as for a user
+		return record{}, errNoCredentials
+	}
 	found, err := a.discover(ctx)
 	if err != nil {
 		return record{}, text.WithoutURL(err)
@@ -132,8 +135,6 @@ func (a *Account) prepare(ctx context.Context, known record) (record, error) {
 	switch {
 	case err != nil:
 		return r, err
-	case r.Trust == "":
-		return r, errNoCredentials
 	case r.TokenURL == "":
 		return r, errors.New("the metadata of the authorization server name no token endpoint")
 	}
