@@ -172,6 +172,16 @@ func tell(told chan struct{}) {
 	}
 }
 
+// isOver reports whether the connection is no longer used.
+func (c *conn) isOver() bool {
+	select {
+	case <-c.over:
+		return true
+	default:
+		return false
+	}
+}
+
 // exited returns a channel that is closed when the child or the stream of all answers
 // has ended, or nil if there is neither.
 func (c *conn) exited() <-chan struct{} {

@@ -156,7 +156,9 @@ func (s *Server) listen(ctx context.Context, c *conn) {
 		case time.Since(begun) >= maxBackoff:
 			wait = first
 		}
-		s.pause(c, max(wait, waitOf(err)))
+		if s.pause(c, max(wait, waitOf(err))); c.isOver() {
+			return
+		}
 	}
 }
 

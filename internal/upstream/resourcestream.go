@@ -20,10 +20,8 @@ const unsubscribeGrace = 5 * time.Second
 // with life, which is the server's. With a protocol before 2026-07-28, the server has within to
 // agree.
 func (c *conn) follow(life, ctx context.Context, uri string, within time.Duration, agreed func()) error {
-	select {
-	case <-c.over: // the server may have an earlier subscription that nobody ended
+	if c.isOver() { // the server may have an earlier subscription that nobody ended
 		return transport.ErrTransportClosed
-	default:
 	}
 	if c.isModern() {
 		return c.followStream(ctx, uri, agreed)

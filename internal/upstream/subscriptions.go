@@ -188,10 +188,8 @@ func (s *Server) keep(u *subscription, c *conn) error {
 		case <-u.ctx.Done():
 		}
 		pause.Stop()
-		select {
-		case <-c.over:
+		if c.isOver() {
 			return nil
-		default:
 		}
 	}
 }
@@ -228,10 +226,8 @@ func (s *Server) hear(c *conn, n mcp.JSONRPCNotification) {
 	uri, _ := n.Params.AdditionalFields["uri"].(string)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-c.over:
+	if c.isOver() {
 		return
-	default:
 	}
 	for _, u := range s.subscriptions {
 		if uri == u.uri || isPart(uri, u.uri) {

@@ -53,6 +53,9 @@ func (s *Server) watch(c *conn) {
 			due = nil
 			pace.listed()
 		}
+		if c.isOver() { // since watch paused
+			return
+		}
 		begun := time.Now()
 		switch ok, err := s.listAgain(c); {
 		case !ok:

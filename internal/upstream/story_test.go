@@ -1,0 +1,581 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/stretchr/testify/require"
+)
+
+// A story is all that can be seen of a server over HTTP: what is sent to it, its states, its
+// lists, what is logged, and what callers get, each with its time. What happens at one moment
+// is in the order of these.
+type story struct {
+	t       *testing.T
+	answers map[string][]string // by method: each once, the last for ever
+	begun   time.Time
+	server  *Server
+
+	mu     sync.Mutex
+	lines  []storyLine
+	text   strings.Builder
+	stream *io.PipeWriter // of GET
+}
+
+type storyLine struct {
+	at   time.Duration
+	kind int
+	text string
+}
+
+const (
+	aStep = iota
+	anEnd // of a session
+	aMessage
+	aSubscription // in any order
+	aState
+	aList
+	aLog
+	aResult
+	anUpdate // in any order
+	aLook    // at the state
+)
+
+func (s *story) say(kind int, format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, storyLine{time.Since(s.begun), kind, fmt.Sprintf(format, args...)})
+}
+
+// flush writes what has happened.
+func (s *story) flush() {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.SortStableFunc(s.lines, func(a, b storyLine) int {
+		same := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind))
+		if same == 0 && (a.kind == aSubscription || a.kind == anUpdate) {
+			return strings.Compare(a.text, b.text)
+		}
+		return same
+	})
+	for _, line := range s.lines {
+		if line.kind == aStep {
+			fmt.Fprintf(&s.text, "%v %s\n", line.at, line.text)
+		} else {
+			fmt.Fprintf(&s.text, "  %v %s\n", line.at, line.text)
+		}
+	}
+	s.lines = nil
+}
+
+func (s *story) step(format string, args ...any) { s.flush(); s.say(aStep, format, args...) }
+
+func (s *story) Write(line []byte) (int, error) {
+	s.say(aLog, "log: %s", bytes.TrimSpace(line))
+	return len(line), nil
+}
+
+// says sets the next answers to a method.
+func (s *story) says(method string, answers ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[method] = answers
+}
+
+// next returns the next answer to a method.
+func (s *story) next(method string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.answers[method]
+	if len(all) == 0 {
+		return "error -32601 there is no such method"
+	}
+	if len(all) > 1 {
+		s.answers[method] = all[1:]
+	}
+	return all[0]
+}
+
+func (s *story) RoundTrip(r *http.Request) (*http.Response, error) {
+	in := struct {
+		ID     json.RawMessage            `json:"id"`
+		Method string                     `json:"method"`
+		Params map[string]json.RawMessage `json:"params"`
+	}{Method: r.Method}
+	if r.Method == http.MethodPost {
+		require.NoError(s.t, json.NewDecoder(r.Body).Decode(&in))
+	}
+	kind := aMessage
+	switch in.Method {
+	case http.MethodDelete:
+		kind = anEnd
+	case "resources/subscribe", "resources/unsubscribe":
+		kind = aSubscription
+	}
+	var more strings.Builder
+	for _, name := range []string{"Authorization", "X-Own", "Mcp-Session-Id", "Mcp-Param-Region"} {
+		if value := r.Header.Get(name); value != "" {
+			fmt.Fprintf(&more, " %s: %s", name, value)
+		}
+	}
+	delete(in.Params, "_meta")
+	delete(in.Params, "clientInfo") // with the version of the program
+	params, err := json.Marshal(in.Params)
+	require.NoError(s.t, err)
+	if in.Method != http.MethodGet { // mcp-go's goroutine asks for the stream at any time
+		s.say(kind, "> %s %s%s", in.Method, params, more.String())
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	return s.answer(r, in.ID, s.next(in.Method))
+}
+
+// answer returns the answer that a line says: "result JSON", "error CODE TEXT", "status CODE
+// [NAME: VALUE]", "events MESSAGE...", "stream [acknowledged]", "hangs" or "fails".
+func (s *story) answer(r *http.Request, id json.RawMessage, said string) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}}, Request: r, Body: http.NoBody, ContentLength: -1}
+	body := func(format string, args ...any) (*http.Response, error) {
+		resp.Body = io.NopCloser(strings.NewReader(fmt.Sprintf(format, args...)))
+		return resp, nil
+	}
+	what, rest, _ := strings.Cut(said, " ")
+	switch what {
+	case "result":
+		if session, after, ok := strings.Cut(rest, " | "); ok {
+			resp.Header.Set("Mcp-Session-Id", session)
+			rest = after
+		}
+		return body(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, rest)
+	case "error":
+		code, text, _ := strings.Cut(rest, " ")
+		return body(`{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%q}}`, id, code, text)
+	case "status":
+		code, header, _ := strings.Cut(rest, " ")
+		_, err := fmt.Sscan(code, &resp.StatusCode)
+		require.NoError(s.t, err)
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			resp.Header.Set(name, value)
+		}
+		return resp, nil
+	case "events":
+		resp.Header.Set("Content-Type", "text/event-stream")
+		var all strings.Builder
+		for message := range strings.SplitSeq(rest, " | ") {
+			fmt.Fprintf(&all, "data: %s\n\n", strings.ReplaceAll(message, "$ID", string(id)))
+		}
+		return body("%s", all.String())
+	case "stream":
+		resp.Header.Set("Content-Type", "text/event-stream")
+		out, in := io.Pipe()
+		resp.Body = out
+		context.AfterFunc(r.Context(), func() { in.Close() })
+		if rest == "acknowledged" {
+			go fmt.Fprintf(in, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{\"_meta\":{%q:%s}}}\n\n", mcp.MetaKeySubscriptionID, id)
+		}
+		s.mu.Lock()
+		s.stream = in
+		s.mu.Unlock()
+		return resp, nil
+	case "hangs":
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return nil, errors.New("the host is out of reach")
+}
+
+// push sends a message on the stream.
+func (s *story) push(message string) {
+	s.mu.Lock()
+	stream := s.stream
+	s.mu.Unlock()
+	_, err := fmt.Fprintf(stream, "data: %s\n\n", message)
+	require.NoError(s.t, err)
+}
+
+func (s *story) open(cfg Config, l Limits) *Server {
+	cfg.Name, cfg.URL, cfg.HTTPClient = "s", "https://h.example/mcp", &http.Client{Transport: s}
+	cfg.Log = slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	s.begun = time.Now()
+	s.server = New(cfg, l, func(ctx context.Context, all List) error {
+		var parts []string
+		for kind, elements := range all.Elements {
+			for _, e := range elements {
+				parts = append(parts, fmt.Sprintf("%s %s %v", lists[kind].member, e.Raw, e.Problem))
+			}
+			if err := all.Failed[kind]; err != nil {
+				parts = append(parts, fmt.Sprintf("%s failed: %v", lists[kind].member, err))
+			}
+		}
+		s.say(aList, "lists %s; instructions %q, private %v, changing %v, skilled %v", strings.Join(parts, "; "), all.Instructions, all.Private, all.Changing, all.Skilled)
+		return ctx.Err()
+	})
+	s.server.OnStatus(func(_ context.Context, st Status) { s.state(aState, "is", st) })
+	s.t.Cleanup(s.server.Close)
+	return s.server
+}
+
+func (s *story) state(kind int, verb string, st Status) {
+	retry := "never"
+	if !st.Retry.IsZero() {
+		retry = st.Retry.Sub(s.begun).String()
+	}
+	s.say(kind, "%s %s since %v, %d failures, tries again %s, %v", verb, st.State, st.Since.Sub(s.begun), st.Failures, retry, st.Err)
+}
+
+func (s *story) result(got any, err error) {
+	text, _ := json.Marshal(got)
+	var marks []string
+	for _, target := range []error{ErrDown, ErrClosed, ErrUnauthorized, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, target) {
+			marks = append(marks, target.Error())
+		}
+	}
+	if err == nil {
+		s.say(aResult, "= %s", text)
+	} else {
+		s.say(aResult, "= %s, %v; it is %q", text, err, marks)
+	}
+}
+
+// call calls a tool and shows the result and the state after it.
+func (s *story) call(ctx context.Context, what string, tool Tool) {
+	s.step("%s", what)
+	result, err := s.server.Call(ctx, tool, json.RawMessage(`{"a":1}`))
+	s.result(result, err)
+	synctest.Wait()
+	s.state(aLook, "then", s.server.Status())
+}
+
+func (s *story) wait(d time.Duration, why string) {
+	s.step("wait %v: %s", d, why)
+	time.Sleep(d)
+	synctest.Wait()
+	s.state(aLook, "then", s.server.Status())
+}
+
+func (s *story) done(name string) {
+	s.t.Helper()
+	s.flush()
+	golden(s.t, name, s.text.String())
+}
+
+const before2026 = `result session-1 | {"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{}},"serverInfo":{"name":"s","version":"1"},"instructions":"Use me."}`
+
+func newStory(t *testing.T, what string) *story {
+	s := &story{t: t, answers: map[string][]string{
+		"server/discover": {"error -32601 no"}, "initialize": {before2026}, "notifications/initialized": {"status 202"}, "GET": {"stream"}, "DELETE": {"status 200"}, "logging/setLevel": {"result {}"},
+		"tools/list": {`result {"tools":[{"name":"a"}]}`}, "resources/list": {`result {"resources":[{"uri":"u"}]}`}, "resources/templates/list": {"error -32601 no"}, "prompts/list": {"error -32000 broken"},
+		"tools/call": {`result {"content":[{"type":"text","text":"ok"}]}`},
+	}}
+	s.text.WriteString(what + " Times are from its beginning; sent is what stands after >.\n\n")
+	return s
+}
+
+func storyLimits() Limits {
+	return Limits{
+		StartTimeout: 20 * time.Second, CallTimeout: 10 * time.Second, MaxMessage: 1 << 20, MaxValues: 10_000, MaxDefinition: 1 << 16, MaxListing: 1 << 20, MaxTools: 100, MaxPages: 10,
+		MaxUnasked: 100, MaxSubscriptions: 2, MaxTimeouts: 2, Reconnect: time.Second, Refresh: 10 * time.Minute, Idle: 0,
+	}
+}
+
+// A server that works, is called, changes its lists, and is lost and found again.
+func TestGoldenLife(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "A server over HTTP that works, is called, changes its lists, and is lost and found again.")
+		srv := s.open(Config{Server: config.Server{LogLevel: mcp.LoggingLevelInfo, Headers: map[string]string{"X-Own": "own"}}}, storyLimits())
+		once, again := Tool{Name: "a"}, Tool{Name: "a", Repeatable: true}
+		s.state(aLook, "is", srv.Status())
+		s.call(t.Context(), "a call before the start", once)
+		s.step("start")
+		s.result(nil, srv.Start(t.Context()))
+		s.call(t.Context(), "a call", once)
+		s.step("a change is announced")
+		s.says("tools/list", `result {"tools":[{"name":"a"},{"name":"b"}]}`)
+		s.push(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		s.wait(time.Second, "it is listed")
+		s.step("another process has other lists, twice")
+		s.result(srv.ListAgain(), nil)
+		s.wait(0, "")
+		s.result(srv.ListAgain(), nil)
+		s.wait(2*time.Second, "the second listing is later")
+		s.says("tools/call", "error -32602 bad arguments", "status 500", "status 404", `result {"content":[]}`)
+		s.call(t.Context(), "a call with an error", once)
+		s.call(t.Context(), "a call with status 500", once)
+		s.call(t.Context(), "a call after the end of the session, which can be repeated", again)
+		s.says("tools/call", "status 404", `result {"content":[]}`)
+		s.call(t.Context(), "one that can't be repeated", once)
+		s.wait(2*time.Second, "it connects again")
+		s.says("tools/call", "fails")
+		s.says("initialize", "fails")
+		s.call(t.Context(), "the network fails", again)
+		for range 3 {
+			s.wait(3*time.Second, "it tries again and again")
+		}
+		s.call(t.Context(), "a call meanwhile", once)
+		s.step("connect")
+		s.result(nil, srv.Connect(t.Context()))
+		s.says("initialize", before2026)
+		s.says("tools/call", `result {"content":[]}`)
+		s.wait(30*time.Second, "the network is back")
+		s.call(t.Context(), "a call", once)
+		s.step("restart")
+		s.result(nil, srv.Restart(t.Context()))
+		s.says("tools/list", "error -32000 not now", `result {"tools":[]}`)
+		s.wait(10*time.Minute, "the lists are read again, first in vain")
+		s.says("tools/call", "hangs")
+		for range 3 {
+			s.call(t.Context(), "a call without an answer", once)
+		}
+		s.wait(10*time.Second, "the pause")
+		s.says("tools/call", `result {"content":[]}`)
+		s.call(t.Context(), "a call is tried", once)
+		s.says("tools/call", "status 429 Retry-After: 5", `result {"content":[]}`)
+		s.call(t.Context(), "too many calls", once)
+		s.call(t.Context(), "a call in the pause", once)
+		s.wait(5*time.Second, "the pause")
+		s.call(t.Context(), "a call", once)
+		s.call(t.Context(), "a call that is barred", Tool{Name: "a", Bar: func() error { return errors.New("it may not be called") }})
+		s.says("tools/call", "hangs")
+		gone, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		s.call(gone, "a caller that gives up", once)
+		s.step("close")
+		srv.Close()
+		s.state(aLook, "is", srv.Status())
+		s.call(t.Context(), "a call after the end", once)
+		s.done("life.golden")
+	})
+}
+
+// What a server of the newer protocol is asked for, and how it rests.
+func TestGoldenModern(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "A server of protocol 2026-07-28, all that it can be asked for, and how it rests.")
+		s.says("server/discover", "result " + discovers(`["2026-07-28"]`, `{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"completions":{},"extensions":{"io.modelcontextprotocol/skills":{}}}`))
+		s.says("subscriptions/listen", "stream acknowledged")
+		s.says("tools/list", `result {"resultType":"complete","tools":[{"name":"a"},{"name":"m","inputSchema":{"type":"object","properties":{"a":{"type":"integer","x-mcp-header":"Region"}}}},{"name":"t","execution":{"taskSupport":"required"}}],"ttlMs":3000000,"cacheScope":"private"}`)
+		s.says("resources/list", `result {"resultType":"complete","resources":[{"uri":"u"}]}`)
+		s.says("resources/read", `result {"resultType":"complete","contents":[{"uri":"u","text":"x"}]}`, "error -32002 no such resource")
+		s.says("prompts/list", `result {"resultType":"complete","prompts":[{"name":"p"}],"nextCursor":"2"}`, `result {"resultType":"complete","prompts":[]}`)
+		s.says("prompts/get", `result {"resultType":"complete","messages":[]}`, "status 400")
+		s.says("completion/complete", `result {"resultType":"complete","completion":{"values":["v"]}}`)
+		s.says("skills/list", `result {"resultType":"complete","skills":[{"uri":"skill://s/SKILL.md"}]}`)
+		s.says("skills/get", `result {"resultType":"complete","skill":{"uri":"skill://s/SKILL.md"}}`, `result {"resultType":"complete"}`, "error -32002 no such skill")
+		limits := storyLimits()
+		limits.Idle = time.Hour
+		token := "first-token"
+		srv := s.open(Config{
+			Server: config.Server{HeaderFunc: func(context.Context) (http.Header, error) {
+				if token == "" {
+					return nil, errors.New("no token today")
+				}
+				return http.Header{"Authorization": {"Bearer " + token}}, nil
+			}},
+			Unauthorized: func(scopes []string) error { return fmt.Errorf("%w at the desk, for %q", ErrUnauthorized, scopes) },
+		}, limits)
+		s.step("its tools are known from elsewhere")
+		s.result(srv.SetCached(), nil)
+		s.call(t.Context(), "a call starts it", Tool{Name: "a"})
+		s.result(srv.SetCached(), nil)
+		ctx := WithMeta(t.Context(), map[string]any{"k": 1, "progressToken": "theirs"})
+		s.call(ctx, "a call whose argument is a header too", Tool{Name: "m"})
+		bar := func() error { return nil }
+		for range 2 {
+			s.step("read")
+			read, err := srv.Read(t.Context(), bar, "u")
+			s.result(read, err)
+		}
+		for range 2 {
+			s.step("a prompt")
+			prompt, err := srv.Prompt(t.Context(), bar, "p", map[string]string{"x": "y"})
+			s.result(prompt, err)
+		}
+		s.step("a completion")
+		completion, err := srv.Complete(t.Context(), bar, mcp.CompleteParams{Ref: mcp.PromptReference{Type: "ref/prompt", Name: "p"}, Argument: mcp.CompleteArgument{Name: "x", Value: "y"}})
+		s.result(completion, err)
+		for range 3 {
+			s.step("a skill")
+			skill, err := srv.Skill(t.Context(), bar, "skill://s/SKILL.md")
+			s.result(skill, err)
+		}
+		s.step("a subscription")
+		stop, err := srv.Subscribe(t.Context(), bar, "u", func(uri string) { s.say(anUpdate, "told of %s", uri) })
+		s.result(nil, err)
+		s.push(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"u"}}`)
+		s.wait(2*time.Hour, "it does not rest meanwhile")
+		stop()
+		s.wait(2*time.Hour, "it rests")
+		listed := s.answers["tools/list"]
+		s.says("tools/list", "hangs", listed[0])
+		s.call(t.Context(), "a call starts it again, and it takes too long", Tool{Name: "a"})
+		s.wait(15*time.Second, "it takes too long")
+		s.call(t.Context(), "a call starts it again", Tool{Name: "a"})
+		s.says("tools/call", "status 401", `result {"resultType":"complete","content":[]}`)
+		s.says("tools/list", "status 401")
+		s.call(t.Context(), "it refuses the token", Tool{Name: "a"})
+		s.wait(2*time.Second, "it refuses it still")
+		s.says("tools/list", listed...)
+		token = "second-token"
+		s.step("somebody has logged in")
+		s.result(nil, srv.Again(t.Context()))
+		s.wait(time.Second, "")
+		s.call(t.Context(), "a call", Tool{Name: "a"})
+		s.says("tools/call", `status 403 WWW-Authenticate: Bearer error="insufficient_scope", scope="write second-token"`)
+		s.call(t.Context(), "it lacks a scope", Tool{Name: "a"})
+		token = ""
+		s.call(t.Context(), "there is no token", Tool{Name: "a"})
+		token = "third-token"
+		s.says("tools/call", "error -32000 bad third-token")
+		s.call(t.Context(), "an error with the token", Tool{Name: "a"})
+		s.step("logged out")
+		s.result(nil, srv.LoggedOut(t.Context()))
+		s.wait(2*time.Second, "")
+		s.done("modern.golden")
+	})
+}
+
+// Subscriptions to resources, over several connections.
+func TestGoldenSubscriptions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "Subscriptions to resources, over several connections.")
+		s.says("resources/subscribe", "result {}")
+		s.says("resources/unsubscribe", "result {}")
+		limits := storyLimits()
+		limits.Idle = time.Hour
+		srv := s.open(Config{}, limits)
+		s.result(nil, srv.Start(t.Context()))
+		var stops []func()
+		subscribe := func(name, uri string) {
+			s.step("%s subscribes to %s", name, uri)
+			ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
+			defer end()
+			stop, err := srv.Subscribe(ctx, nil, uri, func(uri string) { s.say(anUpdate, "%s is told of %s", name, uri) })
+			s.result(stop != nil, err)
+			if stop != nil {
+				stops = append(stops, stop)
+			}
+		}
+		updated := func(uri string) {
+			s.step("%s is updated", uri)
+			s.push(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":%q}}`, uri))
+		}
+		subscribe("ann", "x://a")
+		subscribe("bob", "x://a")
+		subscribe("cid", "x://b/")
+		subscribe("dan", "x://c")
+		for _, uri := range []string{"x://a", "x://a/part", "x://ab", "x://a/", "x://b", "x://b/part", "x://b/", "x://c", ""} {
+			updated(uri)
+		}
+		s.step("ann stops, twice")
+		stops[0]()
+		stops[0]()
+		updated("x://a")
+		s.says("tools/call", "status 404")
+		s.call(t.Context(), "the session ends", Tool{Name: "a"})
+		s.wait(3*time.Second, "there is another")
+		updated("x://a")
+		s.step("bob stops, so another is possible")
+		stops[1]()
+		s.wait(0, "")
+		s.says("resources/subscribe", "error -32000 no")
+		subscribe("eve", "x://e")
+		s.says("resources/subscribe", "hangs")
+		subscribe("fay", "x://f")
+		s.says("resources/subscribe", "result {}")
+		subscribe("gus", "x://g")
+		s.step("close")
+		srv.Close()
+		subscribe("hal", "x://a")
+		s.done("subscriptions.golden")
+	})
+}
+
+// How a start goes, by what the server answers.
+func TestGoldenStarts(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	all.WriteString("How a start goes, by what a server over HTTP answers to some methods.\n\n")
+	modern := "result " + discovers(`["2026-07-28"]`, `{"tools":{}}`)
+	complete := `result {"resultType":"complete","tools":[{"name":"a"}]}`
+	for _, c := range []struct {
+		what    string
+		cfg     Config
+		answers map[string]string
+	}{
+		{what: "nothing is there", answers: map[string]string{"server/discover": "fails", "initialize": "fails"}},
+		{what: "it hangs", answers: map[string]string{"server/discover": "hangs", "initialize": "hangs"}},
+		{what: "it hangs at first", answers: map[string]string{"server/discover": "hangs"}},
+		{what: "it limits the rate", answers: map[string]string{"server/discover": "status 429 Retry-After: 30", "initialize": "status 429 Retry-After: 30"}},
+		{what: "it is not available", answers: map[string]string{"server/discover": "status 503 Retry-After: 1", "initialize": "status 503 Retry-After: 1"}},
+		{what: "it has an error", answers: map[string]string{"server/discover": "status 500", "initialize": "status 500"}},
+		{what: "it is of the older transport, which it lacks too", answers: map[string]string{"server/discover": "status 405", "initialize": "status 405", "GET": "status 404"}},
+		{what: "it wants a login", answers: map[string]string{"server/discover": "status 401", "initialize": "status 401"}},
+		{what: "it wants a login at first", answers: map[string]string{"server/discover": "status 401", "initialize": "error -32601 no such method"}},
+		{what: "it wants a login for lists", answers: map[string]string{"tools/list": "status 401"}},
+		{what: "it wants a login for resources", answers: map[string]string{"resources/list": "status 401"}},
+		{what: "it refuses", answers: map[string]string{"initialize": "error -32602 not you"}},
+		{what: "it redirects", answers: map[string]string{"server/discover": "status 307 Location: https://other.example/", "initialize": "status 307 Location: https://other.example/"}},
+		{what: "it lists no tools", answers: map[string]string{"tools/list": "error -32601 no such method"}},
+		{what: "its list of tools is broken", answers: map[string]string{"tools/list": `result {"tools":5}`}},
+		{what: "its resources hang", answers: map[string]string{"resources/list": "hangs"}},
+		{what: "the network fails for resources", answers: map[string]string{"resources/list": "fails"}},
+		{what: "it is of the newer protocol", answers: map[string]string{"server/discover": modern, "tools/list": complete}},
+		{what: "it is of the newer protocol, and of ours of the older", cfg: Config{Server: config.Server{Protocol: "2025-11-25"}}, answers: map[string]string{"server/discover": modern}},
+		{what: "it is of the older protocol, and ours of the newer", cfg: Config{Server: config.Server{Protocol: "2026-07-28"}}},
+		{what: "it speaks another protocol than ours", cfg: Config{Server: config.Server{Protocol: "2025-06-18"}}},
+		{what: "it speaks no protocol that we know", answers: map[string]string{"server/discover": "result " + discovers(`["2099-01-01"]`, `{"tools":{}}`), "initialize": `result {"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`}},
+		{what: "it refuses the version that it offers", answers: map[string]string{"server/discover": modern, "tools/list": "error -32022 unsupported protocol version"}},
+		{what: "it announces changes, and has no such stream", answers: map[string]string{"server/discover": "result " + discovers(`["2026-07-28"]`, `{"tools":{"listChanged":true}}`), "tools/list": complete, "subscriptions/listen": "hangs"}},
+		{what: "its configuration is wrong", cfg: Config{Invalid: errors.New("no such variable")}},
+		{what: "a login that nobody has named", cfg: Config{Unauthorized: func([]string) error { return fmt.Errorf("%w: at the desk", ErrUnauthorized) }}, answers: map[string]string{"server/discover": "status 401", "initialize": "status 401"}},
+		{what: "its instructions are long", answers: map[string]string{"initialize": `result {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"},"instructions":"` + strings.Repeat("é", MaxInstructions/2+1) + `"}`}},
+		{what: "it has no logging", cfg: Config{Server: config.Server{LogLevel: mcp.LoggingLevelError}}, answers: map[string]string{"logging/setLevel": "error -32601 no"}},
+		{what: "the network fails for logging", cfg: Config{Server: config.Server{LogLevel: mcp.LoggingLevelError}}, answers: map[string]string{"logging/setLevel": "status 404"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStory(t, "")
+			s.text.Reset()
+			for method, said := range c.answers {
+				s.says(method, said)
+			}
+			limits := storyLimits()
+			limits.Reconnect = -1
+			srv := s.open(c.cfg, limits)
+			s.step("%s", c.what)
+			s.result(nil, srv.Start(t.Context()))
+			synctest.Wait()
+			s.state(aLook, "then", srv.Status())
+			if err := srv.NotReady(t.Context()); err != nil {
+				s.say(aResult, "not ready: %v", err)
+			}
+			s.flush()
+			all.WriteString(s.text.String() + "\n")
+		})
+	}
+	golden(t, "starts.golden", all.String())
+}
