@@ -116,8 +116,8 @@ func (e *Redactor) Lines(text string, limit int) string {
 	return e.mask.Replace(strings.TrimSpace(b.String()))
 }
 
-// escaped matches escaped characters in JSON.
-var escaped = regexp.MustCompile(`(\\u[0-9a-fA-F]{4})+`)
+// escaped matches escaped characters in JSON, and an escaped backslash, after which none begins.
+var escaped = regexp.MustCompile(`\\\\|(\\u[0-9a-fA-F]{4})+`)
 
 // Schema is Lines for a JSON text, which it indents.
 func (e *Redactor) Schema(raw json.RawMessage, limit int) string {
