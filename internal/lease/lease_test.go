@@ -17,9 +17,13 @@ import (
 type fake struct {
 	takes, renews []answer // each once; the last for ever
 	taken, freed  int
+	asked         []time.Duration // when it was to be taken, since the test began
+	freeing       []time.Duration // when it was to be freed
 	unfreed       int             // how often Free fails first
 	renewed       []time.Duration // since the test began
 	began         time.Time
+
+	mu sync.Mutex
 }
 
 type answer struct {
@@ -28,11 +32,13 @@ type answer struct {
 	wait time.Duration
 }
 
-func next(list *[]answer, ctx context.Context) (bool, error) {
+func (f *fake) next(list *[]answer, ctx context.Context) (bool, error) {
+	f.mu.Lock()
 	a := (*list)[0]
 	if len(*list) > 1 {
 		*list = (*list)[1:]
 	}
+	f.mu.Unlock()
 	select {
 	case <-time.After(a.wait):
 		return a.yes, a.err
@@ -42,16 +48,24 @@ func next(list *[]answer, ctx context.Context) (bool, error) {
 }
 
 func (f *fake) Take(ctx context.Context) (bool, error) {
+	f.mu.Lock()
 	f.taken++
-	return next(&f.takes, ctx)
+	f.asked = append(f.asked, time.Since(f.began))
+	f.mu.Unlock()
+	return f.next(&f.takes, ctx)
 }
 
 func (f *fake) Renew(ctx context.Context) (bool, error) {
+	f.mu.Lock()
 	f.renewed = append(f.renewed, time.Since(f.began))
-	return next(&f.renews, ctx)
+	f.mu.Unlock()
+	return f.next(&f.renews, ctx)
 }
 
 func (f *fake) Free(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.freeing = append(f.freeing, time.Since(f.began))
 	if f.unfreed > 0 {
 		f.unfreed--
 		return errAway
@@ -116,6 +130,11 @@ func TestHold(t *testing.T) {
 					assert.NoError(t, held.Err())
 				}
 				freed := f.freed
+				late := 0
+				if test.takes[0].wait >= usable(DefaultTime) {
+					late = 1
+				}
+				assert.Equal(t, late, freed, "what was taken too late is given back")
 				release()
 				release()
 				assert.Equal(t, freed+1, f.freed)
@@ -270,4 +289,115 @@ func TestQueues(t *testing.T) {
 		assert.Less(t, time.Since(began), 3*time.Second, "all are told at once")
 		assert.Empty(t, q.byID)
 	})
+}
+
+// Attempts to take a lease, and to give one back, are at growing intervals, up to a quarter of a
+// second, each of which is up to half shorter by chance.
+func TestIntervals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		grow := func(name string, at []time.Duration) {
+			require.Greater(t, len(at), 12, name)
+			for i, wait := 0, 10*time.Millisecond; i+1 < len(at); i, wait = i+1, min(2*wait, 250*time.Millisecond) {
+				between := at[i+1] - at[i]
+				assert.GreaterOrEqual(t, between, wait/2, "%s %d", name, i)
+				assert.Less(t, between, wait, "%s %d", name, i)
+			}
+		}
+		f := &fake{takes: append(make([]answer, 20), answer{yes: true}), renews: []answer{{yes: true}}, began: time.Now(), unfreed: 20}
+		_, release, err := Hold(t.Context(), f, DefaultTime)
+		require.NoError(t, err)
+		grow("taking", f.asked)
+		release()
+		time.Sleep(DefaultTime)
+		synctest.Wait()
+		grow("freeing", f.freeing)
+		assert.Equal(t, 1, f.freed)
+	})
+}
+
+// A lease is renewed at a quarter of its time, and sooner where that fails. One that was renewed lasts
+// from then on, also where the next renewal hangs and heeds no context.
+func TestRenewals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		yes, away := answer{yes: true}, answer{err: errAway}
+		f := &fake{takes: []answer{yes}, renews: []answer{yes, away, away, yes}, began: time.Now()}
+		_, release, err := Hold(t.Context(), f, DefaultTime)
+		require.NoError(t, err)
+		time.Sleep(10 * time.Second)
+		release()
+		synctest.Wait()
+		const ms = time.Millisecond
+		assert.Equal(t, []time.Duration{2500 * ms, 5000 * ms, 5500 * ms, 6000 * ms, 8500 * ms}, f.renewed)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		d := &hanging{fake: fake{takes: []answer{{yes: true}}}}
+		begun := time.Now()
+		held, release, err := Hold(t.Context(), d, DefaultTime)
+		require.NoError(t, err)
+		<-held.Done()
+		assert.Equal(t, 2500*time.Millisecond+9*time.Second, time.Since(begun))
+		assert.ErrorIs(t, context.Cause(held), store.ErrLeaseLost)
+		release()
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// A hanging claim renews once, and then heeds nothing.
+type hanging struct {
+	fake
+	renewals int
+}
+
+func (h *hanging) Renew(context.Context) (bool, error) {
+	if h.renewals++; h.renewals > 1 {
+		time.Sleep(time.Hour)
+	}
+	return true, nil
+}
+
+// Of those who wait, each gets its turn. One that gives up takes nobody along, and where the engine
+// fails all who wait do, each with the reason.
+func TestTurnsInQueues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var q Queues
+		f := &fake{takes: append(make([]answer, 50), answer{yes: true}), renews: []answer{{yes: true}}, began: time.Now()}
+		impatient, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, _, err := q.Hold(impatient, "x", f, DefaultTime)
+			assert.True(t, IsHeld(err), err)
+		})
+		synctest.Wait()
+		for range 3 {
+			all.Go(func() {
+				_, release, err := q.Hold(t.Context(), "x", f, DefaultTime)
+				if assert.NoError(t, err) {
+					release()
+				}
+			})
+		}
+		all.Wait()
+		assert.Equal(t, 3, f.freed)
+
+		f = &fake{takes: []answer{{err: errAway, wait: time.Second}}, began: time.Now()}
+		for range 3 {
+			all.Go(func() {
+				_, _, err := q.Hold(t.Context(), "x", f, DefaultTime)
+				assert.ErrorIs(t, err, errAway)
+			})
+		}
+		all.Wait()
+		assert.Equal(t, 1, f.taken)
+		assert.Empty(t, q.byID)
+	})
+}
+
+func TestLeaseTimes(t *testing.T) {
+	t.Parallel()
+	assert.NoError(t, Check(time.Second))
+	assert.EqualError(t, Check(time.Second-1), "LeaseTime is 999.999999ms, below 1s")
 }
