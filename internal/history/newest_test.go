@@ -73,4 +73,15 @@ func TestNewestMerge(t *testing.T) {
 	add(99, 2)
 	add(99, 2)
 	assert.Equal(t, []int{99, 22, 50}, n.All(), "it may not be merged again")
+
+	n = NewNewest[int](3)
+	for _, v := range []int{10, 11, 30} {
+		n.Add(v)
+	}
+	asked := 0
+	n.Merge(12, func(old int) bool { return old/10 == 1 }, func(int) (int, bool) { asked++; return 0, false })
+	assert.Equal(t, 1, asked, "only the newest of its kind may be merged")
+	assert.Equal(t, []int{12, 30, 11}, n.All())
+	n.Merge(13, func(old int) bool { return old == 11 }, func(old int) (int, bool) { return old + 100, true })
+	assert.Equal(t, []int{111, 12, 30}, n.All(), "the oldest can be merged too")
 }

@@ -77,3 +77,64 @@ func TestEndedCallsHoldNothing(t *testing.T) {
 	}
 	assert.LessOrEqual(t, held, 1, "the last may still be on the stack")
 }
+
+// The deadline is that of the clock or of its parent, whichever is sooner, and while the clock
+// stands still that of the parent.
+func TestDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, test := range map[string]struct {
+			parent, held, want time.Duration // from the beginning; 0 for none
+		}{"alone": {0, 0, time.Minute}, "sooner": {30 * time.Second, 30 * time.Second, 30 * time.Second}, "later": {time.Hour, time.Hour, time.Minute}} {
+			begun := time.Now()
+			ctx := t.Context()
+			if test.parent > 0 {
+				var end context.CancelFunc
+				ctx, end = context.WithDeadline(ctx, begun.Add(test.parent))
+				defer end()
+			}
+			clocked, release := WithClock(ctx, time.Minute)
+			deadline := func() time.Duration {
+				at, ok := clocked.Deadline()
+				if !ok {
+					return 0
+				}
+				return at.Sub(begun)
+			}
+			assert.Equal(t, test.want, deadline(), name)
+			time.Sleep(10 * time.Second)
+			resume := Hold(clocked)
+			assert.Equal(t, test.held, deadline(), name)
+			time.Sleep(5 * time.Second)
+			resume()
+			if name == "sooner" {
+				assert.Equal(t, test.want, deadline(), name)
+			} else {
+				assert.Equal(t, test.want+5*time.Second, deadline(), name)
+			}
+			release()
+			assert.Equal(t, context.Canceled, clocked.Err(), "released")
+			time.Sleep(2 * time.Hour)
+			assert.Equal(t, context.Canceled, clocked.Err(), "and for good")
+		}
+	})
+}
+
+// Each time that a clock is held, only what has run counts; what was left runs on.
+func TestHeldAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		clocked, release := WithClock(t.Context(), time.Minute)
+		defer release()
+		for range 5 {
+			time.Sleep(10 * time.Second)
+			resume := Hold(clocked)
+			time.Sleep(time.Hour)
+			resume()
+		}
+		<-clocked.Done()
+		assert.Equal(t, 5*time.Hour+time.Minute, time.Since(begun))
+		assert.Equal(t, context.DeadlineExceeded, clocked.Err())
+		Hold(clocked)()
+		assert.Equal(t, context.DeadlineExceeded, clocked.Err(), "what has ended has ended")
+	})
+}

@@ -31,6 +31,9 @@ func TestDetached(t *testing.T) {
 		value, err := Detached(t.Context(), "x", func() (int, error) { return 7, nil })
 		assert.Equal(t, 7, value)
 		assert.NoError(t, err)
+		value, err = Detached(t.Context(), "x", func() (int, error) { return 7, errors.ErrUnsupported })
+		assert.Equal(t, 7, value)
+		assert.Equal(t, errors.ErrUnsupported, err)
 		_, err = Detached(t.Context(), "x", func() (int, error) { panic("oops") })
 		assert.EqualError(t, err, "x: panic: oops")
 		_, err = Detached(t.Context(), "x", func() (int, error) { runtime.Goexit(); return 7, nil })
@@ -43,6 +46,14 @@ func TestDetached(t *testing.T) {
 		assert.Zero(t, value)
 		assert.ErrorIs(t, err, context.Canceled)
 		close(let)
+		late := make(chan struct{})
+		defer close(late)
+		ended, err := Detach(ctx, "x", func() error { <-late; return nil })
+		assert.False(t, ended)
+		assert.Equal(t, context.Canceled, err)
+		ended, err = Detach(t.Context(), "x", func() error { return errors.ErrUnsupported })
+		assert.True(t, ended)
+		assert.Equal(t, errors.ErrUnsupported, err)
 	})
 }
 
@@ -62,8 +73,28 @@ func TestWithin(t *testing.T) {
 		_, err = Within(ctx, time.Minute, wait)
 		assert.Equal(t, context.Canceled, err)
 
-		value, err = Within(t.Context(), time.Minute, func(context.Context) (int, error) { return 7, nil })
-		assert.Equal(t, 7, value)
-		assert.NoError(t, err)
+		for name, test := range map[string]struct {
+			takes time.Duration
+			err   error
+			value int
+			want  error
+		}{
+			"in time":                   {time.Second, nil, 7, nil},
+			"an error in time":          {time.Second, errors.ErrUnsupported, 7, errors.ErrUnsupported},
+			"late, and done":            {time.Hour, nil, 7, nil},
+			"late, with another error":  {time.Hour, errors.ErrUnsupported, 0, context.DeadlineExceeded},
+			"an error after the caller": {90 * time.Minute, errors.ErrUnsupported, 0, context.Canceled},
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			limit := 30 * time.Minute
+			if test.want == context.Canceled {
+				limit = 2 * time.Hour
+				time.AfterFunc(time.Hour, cancel)
+			}
+			value, err = Within(ctx, limit, func(context.Context) (int, error) { time.Sleep(test.takes); return 7, test.err })
+			cancel()
+			assert.Equal(t, test.value, value, name)
+			assert.ErrorIs(t, err, test.want, name)
+		}
 	})
 }

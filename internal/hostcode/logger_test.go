@@ -28,6 +28,27 @@ func TestLogger(t *testing.T) {
 	assert.Contains(t, b.String(), "msg=hello a=1 g.b=2")
 }
 
+// A moody handler is asked which levels it takes, and may panic then.
+type moody struct{ slog.Handler }
+
+func (m moody) Enabled(ctx context.Context, level slog.Level) bool {
+	if level == slog.LevelWarn {
+		panic("not warnings")
+	}
+	return m.Handler.Enabled(ctx, level)
+}
+
+// What a handler takes is up to it. One that panics takes nothing.
+func TestLoggerAsksForLevels(t *testing.T) {
+	var b bytes.Buffer
+	log := Logger(slog.New(moody{slog.NewTextHandler(&b, nil)}))
+	for level, want := range map[slog.Level]bool{slog.LevelDebug: false, slog.LevelInfo: true, slog.LevelWarn: false, slog.LevelError: true} {
+		assert.Equal(t, want, log.Enabled(t.Context(), level), level)
+	}
+	log = Logger(slog.New(broken{})).With("a", 1)
+	assert.True(t, log.Enabled(t.Context(), slog.LevelInfo), "one that can't derive goes on as it was")
+}
+
 // A modest handler has no groups.
 type modest struct{ slog.Handler }
 
