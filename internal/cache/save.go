@@ -94,6 +94,9 @@ func (s *saving) run() error {
 		s.remove(s.left, &chain{keys: []string{c.Base}})
 		s.left = nil
 		for _, e := range s.entries {
+			if !e.due && !s.isThere(e, c) {
+				e.due = true
+			}
 			if e.due {
 				if err := s.putPart(e, c); err != nil {
 					return err
@@ -108,6 +111,16 @@ func (s *saving) run() error {
 		err = errors.New("the store did not call change")
 	}
 	return err
+}
+
+// isThere reports whether the store has the parts of an entry, whose server may not be in c: who
+// forgets a server that nobody has listed for long removes its parts.
+func (s *saving) isThere(e *entry, c *Catalog) bool {
+	if e.now == nil || c.Servers[e.of.name] != nil {
+		return true
+	}
+	_, _, err := s.follow(e.now.Part, nil, nil)
+	return err == nil
 }
 
 // alone reads what the document itself has, whose base is lost.

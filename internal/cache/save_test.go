@@ -558,6 +558,27 @@ func TestOldServersLeave(t *testing.T) {
 	})
 }
 
+// A server that another process has forgotten, with its parts, is stored as a whole by who still has it.
+func TestForgottenElsewhere(t *testing.T) {
+	each(t, func(t *testing.T, doc store.Document) {
+		idle, other := begin(doc), begin(doc)
+		idle.put("s", "1", "2")
+		time.Sleep(31 * 24 * time.Hour)
+		other.put("other", "3")
+		time.Sleep(2 * time.Second)
+		assert.Nil(t, tools(t, doc, "s"), "nobody has listed it for a month")
+		idle.put("mine", "4")
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, []string{"1", "2"}, tools(t, doc, "s"))
+		idle.put("s", "1", "3")
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, []string{"1", "3"}, tools(t, doc, "s"))
+		idle.Close()
+		other.Close()
+		assert.Empty(t, *idle.errs)
+	})
+}
+
 func TestTooManyServers(t *testing.T) {
 	t.Parallel()
 	for name, listed := range map[string]time.Duration{"some are older": -5 * 24 * time.Hour, "all are of one time": 0, "all are from the future": time.Hour} {
