@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // declined is the code by which the protocol's examples say that the user refused.
@@ -44,7 +45,9 @@ func (b *Broker) Handle(next transport.RequestHandler) transport.RequestHandler 
 		}
 		raw, err := b.measured(r.Params)
 		if err == nil && len(raw) > 0 && r.Params != nil {
-			err = json.Unmarshal(raw, &params)
+			if err = json.Unmarshal(raw, &params); err != nil {
+				err = fmt.Errorf("params: %w", text.JSONError(raw, err))
+			}
 		}
 		if err != nil {
 			return failed(r.ID, mcp.INVALID_PARAMS, err), nil
