@@ -81,3 +81,20 @@ func TestTaskFromWithin(t *testing.T) {
 	task.Do(work)
 	assert.Equal(t, 6, n, "a panic ends nothing but its own call")
 }
+
+// Each time that somebody waits, it is for the work that is under way then.
+func TestTaskIsWaitedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var task Task
+		for range 3 {
+			go task.Do(func() { time.Sleep(time.Second) })
+			synctest.Wait()
+			begun := time.Now()
+			assert.False(t, task.Wait(time.Second/2))
+			assert.True(t, task.Wait(time.Minute))
+			assert.Equal(t, time.Second, time.Since(begun))
+			assert.True(t, task.Wait(0))
+			synctest.Wait()
+		}
+	})
+}

@@ -241,3 +241,26 @@ func TestGoldenWalks(t *testing.T) {
 		golden(t, "walks.golden", b.String())
 	})
 }
+
+// What fails changes nothing, and tells of no change; nor do servers for which there is no room.
+func TestFailuresTellOfNoChange(t *testing.T) {
+	t.Parallel()
+	doc := &memory{data: []byte(`{"version":2,"servers":{"s":{"a":{"hash":"a1"}}}}`)}
+	m := fresh(Never, 100, doc)
+	doc.err = os.ErrPermission
+	changed, err := m.Refresh()
+	assert.False(t, changed)
+	assert.ErrorIs(t, err, os.ErrPermission)
+	doc.err = nil
+	changed, err = m.Refresh()
+	assert.True(t, changed)
+	assert.NoError(t, err)
+
+	full := fresh(Never, 100, doc)
+	for i := range MaxServers {
+		full.Judge(fmt.Sprint(i), nil)
+	}
+	changed, err = full.Refresh()
+	assert.False(t, changed)
+	assert.NoError(t, err)
+}
