@@ -18,8 +18,9 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/config"
 )
 
 // A story is all that can be seen of a server over HTTP: what is sent to it, its states, its
@@ -30,6 +31,8 @@ type story struct {
 	answers map[string][]string // by method: each once, the last for ever
 	begun   time.Time
 	server  *Server
+
+	older bool // it speaks over the older transport: answers come on the stream
 
 	mu     sync.Mutex
 	lines  []storyLine
@@ -144,7 +147,19 @@ func (s *story) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	return s.answer(r, in.ID, s.next(in.Method))
+	resp, err := s.answer(r, in.ID, s.next(in.Method))
+	if !s.older || err != nil || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	if r.Method == http.MethodGet {
+		go fmt.Fprint(s.stream, "event: endpoint\ndata: /messages\n\n")
+		return resp, nil
+	}
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(s.t, err)
+	go fmt.Fprintf(s.stream, "data: %s\n\n", bytes.ReplaceAll(bytes.TrimPrefix(body, []byte("data: ")), []byte("\n"), nil))
+	resp.StatusCode, resp.Body = http.StatusAccepted, http.NoBody
+	return resp, nil
 }
 
 // answer returns the answer that a line says: "result JSON", "error CODE TEXT", "status CODE
@@ -375,7 +390,7 @@ func TestGoldenModern(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(t, "A server of protocol 2026-07-28, all that it can be asked for, and how it rests.")
-		s.says("server/discover", "result " + discovers(`["2026-07-28"]`, `{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"completions":{},"extensions":{"io.modelcontextprotocol/skills":{}}}`))
+		s.says("server/discover", "result "+discovers(`["2026-07-28"]`, `{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"completions":{},"extensions":{"io.modelcontextprotocol/skills":{}}}`))
 		s.says("subscriptions/listen", "stream acknowledged")
 		s.says("tools/list", `result {"resultType":"complete","tools":[{"name":"a"},{"name":"m","inputSchema":{"type":"object","properties":{"a":{"type":"integer","x-mcp-header":"Region"}}}},{"name":"t","execution":{"taskSupport":"required"}}],"ttlMs":3000000,"cacheScope":"private"}`)
 		s.says("resources/list", `result {"resultType":"complete","resources":[{"uri":"u"}]}`)
@@ -578,4 +593,140 @@ func TestGoldenStarts(t *testing.T) {
 		})
 	}
 	golden(t, "starts.golden", all.String())
+}
+
+// A server over the older transport, where answers come on one stream.
+func TestGoldenOlder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "A server over the older transport, where answers come on one stream.")
+		s.older = true
+		s.says("initialize", `result {"protocolVersion":"2024-11-05","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}`)
+		s.says("resources/subscribe", "result {}")
+		s.says("resources/unsubscribe", "result {}")
+		srv := s.open(Config{Server: config.Server{SSE: true}}, storyLimits())
+		once, again := Tool{Name: "a"}, Tool{Name: "a", Repeatable: true}
+		s.step("start")
+		s.result(nil, srv.Start(t.Context()))
+		s.call(t.Context(), "a call", once)
+		s.push(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		s.wait(time.Second, "it has announced a change")
+		s.step("a subscription")
+		stop, err := srv.Subscribe(t.Context(), nil, "u", func(uri string) { s.say(anUpdate, "told of %s", uri) })
+		s.result(nil, err)
+		s.push(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"u"}}`)
+		s.push(`{"jsonrpc":"2.0","id":7,"method":"roots/list"}`)
+		s.wait(time.Second, "it has asked, which nobody answers")
+		stop()
+		s.says("tools/call", "error -32000 no", "status 500", "status 401", "status 429 Retry-After: 3", "hangs", `result {"content":[]}`)
+		s.call(t.Context(), "an error", once)
+		s.call(t.Context(), "status 500", once)
+		s.call(t.Context(), "status 401", once)
+		s.wait(time.Second, "it lists, so it works")
+		s.call(t.Context(), "status 429", once)
+		s.wait(3*time.Second, "the pause")
+		s.call(t.Context(), "no answer", once)
+		s.call(t.Context(), "a call", once)
+		s.step("the stream ends")
+		s.mu.Lock()
+		stream := s.stream
+		s.mu.Unlock()
+		require.NoError(t, stream.Close())
+		s.wait(2*time.Second, "there is another")
+		s.says("tools/call", "fails", `result {"content":[]}`)
+		s.call(t.Context(), "the network fails, and the call may be repeated", again)
+		s.says("GET", "status 401")
+		s.says("initialize", "fails")
+		s.step("restart, where a login is wanted now")
+		s.result(nil, srv.Restart(t.Context()))
+		s.says("GET", "hangs")
+		s.step("restart, where the stream does not begin")
+		s.result(nil, srv.Restart(t.Context()))
+		s.says("GET", "fails")
+		s.step("restart, where the network fails")
+		s.result(nil, srv.Restart(t.Context()))
+		s.done("older.golden")
+	})
+}
+
+// What becomes of calls, by what the server answers.
+func TestGoldenCalls(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	all.WriteString("What becomes of calls, by what a server over HTTP answers.\n\n")
+	const ok = `{"content":[{"type":"text","text":"ok"}]}`
+	values := func(n int) string {
+		return `{"content":[],"structuredContent":{"list":[` + strings.Repeat("1,", n-4) + `1]}}`
+	}
+	task := func(status, more string) string {
+		return fmt.Sprintf(`{"taskId":"t1","status":%q,"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":null%s}`, status, more)
+	}
+	for _, c := range []struct {
+		what    string
+		tool    Tool
+		answers map[string][]string
+	}{
+		{what: "a result with all that it may have", answers: map[string][]string{"tools/call": {`result {"content":[{"type":"text","text":"a"},{"type":"image","data":"aGk=","mimeType":"image/png"}],"structuredContent":{"a":1},"isError":true,"_meta":{"m":1}}`}}},
+		{what: "a result that is none", answers: map[string][]string{"tools/call": {"result 5"}}},
+		{what: "no result", answers: map[string][]string{"tools/call": {"result null"}}},
+		{what: "an unknown kind of content", answers: map[string][]string{"tools/call": {`result {"content":[{"type":"odd"}]}`}}},
+		{what: "as many values as are decoded", answers: map[string][]string{"tools/call": {"result " + values(9_000)}}},
+		{what: "more values than the limit", answers: map[string][]string{"tools/call": {"result " + values(10_001)}}},
+		{what: "events", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}}},
+		{what: "progress, also of nobody", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"1","progress":1,"total":2,"message":"half"}} | {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"9","progress":1}} | {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}} | {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"1","progress":"x"}} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}}},
+		{what: "events without an answer", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/message"}`}}},
+		{what: "a question, which nobody answers", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","id":99,"method":"roots/list"} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}, "": {"status 202"}}},
+		{what: "a change of tools before the result", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/tools/list_changed"} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}}},
+		{what: "a change of tools, whose listing hangs", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/tools/list_changed"} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}, "tools/list": {"hangs"}}},
+		{what: "status 400", answers: map[string][]string{"tools/call": {"status 400"}}},
+		{what: "status 403 without scopes", answers: map[string][]string{"tools/call": {"status 403"}}},
+		{what: "status 503 without a time", answers: map[string][]string{"tools/call": {"status 503"}}},
+		{what: "status 204", answers: map[string][]string{"tools/call": {"status 204"}}},
+		{what: "a page to open first", answers: map[string][]string{"tools/call": {`error -32042 open it`}}},
+		{what: "a task", tool: Tool{Task: true}, answers: map[string][]string{"tools/call": {`result {"task":` + task("working", "") + `}`}, "tasks/get": {"result " + task("working", ""), "result " + task("working", `,"pollInterval":1`), "result " + task("working", `,"pollInterval":100000`), "result " + task("completed", "")}, "tasks/result": {"result " + ok}}},
+		{what: "a task that fails", tool: Tool{Task: true}, answers: map[string][]string{"tools/call": {`result {"task":` + task("working", `,"pollInterval":300`) + `}`}, "tasks/get": {"result " + task("failed", "")}, "tasks/result": {"error -32000 it broke"}}},
+		{what: "a task that wants input", tool: Tool{Task: true}, answers: map[string][]string{"tools/call": {`result {"task":` + task("input_required", "") + `}`}, "tasks/result": {"result " + ok}}},
+		{what: "a task that is executed at once", tool: Tool{Task: true}, answers: map[string][]string{"tools/call": {"result " + ok}}},
+		{what: "a task without an id", tool: Tool{Task: true}, answers: map[string][]string{"tools/call": {`result {"task":{"status":"working"}}`}}},
+		{what: "a task that is none", tool: Tool{Task: true}, answers: map[string][]string{"tools/call": {`result {"task":5}`}}},
+		{what: "a task that nobody knows", tool: Tool{Task: true}, answers: map[string][]string{"tools/call": {`result {"task":` + task("working", "") + `}`}, "tasks/get": {"error -32602 no such task"}}},
+		{what: "a task that takes too long", tool: Tool{Task: true}, answers: map[string][]string{"tools/call": {`result {"task":` + task("working", "") + `}`}, "tasks/get": {"result " + task("working", "")}, "tasks/cancel": {"result " + task("cancelled", "")}}},
+		{what: "input, which nobody gives", answers: map[string][]string{"tools/call": {`result {"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}}`}}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStory(t, "")
+			srv := s.open(Config{Server: config.Server{OnNotification: func(n mcp.JSONRPCNotification) { s.say(anUpdate, "the host hears of %s", n.Method) }}}, storyLimits())
+			require.NoError(t, srv.Start(t.Context()))
+			synctest.Wait()
+			s.mu.Lock()
+			s.lines = nil
+			s.text.Reset()
+			s.mu.Unlock()
+			for method, said := range c.answers {
+				s.says(method, said...)
+			}
+			c.tool.Name = "a"
+			ctx := WithProgress(t.Context(), func(p mcp.ProgressNotificationParams) {
+				s.say(anUpdate, "progress %v of %v, %s", p.Progress, p.Total, p.Message)
+			})
+			s.step("%s", c.what)
+			result, err := srv.Call(ctx, c.tool, json.RawMessage("{}"))
+			s.result(shortened(result), err)
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+			s.state(aLook, "then", srv.Status())
+			s.flush()
+			all.WriteString(s.text.String() + "\n")
+		})
+	}
+	golden(t, "calls.golden", all.String())
+}
+
+// shortened returns a result as it can be shown.
+func shortened(r *mcp.CallToolResult) any {
+	raw, _ := json.Marshal(r)
+	if len(raw) > 500 {
+		return fmt.Sprintf("%d bytes, structured as %T", len(raw), r.StructuredContent)
+	}
+	return r
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // Some tools are executed as tasks only: the server answers the call at once with
@@ -63,7 +64,7 @@ func (c *conn) callTask(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallTo
 		Task *mcp.Task `json:"task"`
 	}
 	if err := json.Unmarshal(first.raw, &created); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("tools/call result: %w", text.JSONError(first.raw, err))
 	}
 	if created.Task == nil { // the server executed the call at once
 		return parseResult(first.raw)
