@@ -70,8 +70,8 @@ func TestTaskIsAwaited(t *testing.T) {
 		"soon":           {`{"task":` + state("working", "") + `}`, []string{state("working", ""), state("working", ""), state("completed", "")}, []time.Duration{50, 100, 200}, "done"},
 		"as it says":     {`{"task":` + state("working", `,"pollInterval":700`) + `}`, []string{state("working", `,"pollInterval":10`), state("working", `,"pollInterval":10000`), state("completed", "")}, []time.Duration{700, 50, 2000}, "done"},
 		"long":           {`{"task":` + state("working", "") + `}`, []string{state("working", ""), state("working", ""), state("working", ""), state("working", ""), state("working", ""), state("working", ""), state("failed", "")}, []time.Duration{50, 100, 200, 400, 800, 1600, 2000}, "done"},
-		"no result":      {`5`, nil, nil, "cannot unmarshal number"},
-		"no task":        {`{"task":5,"content":[{"type":"text","text":"done"}]}`, nil, nil, "cannot unmarshal number"},
+		"no result":      {`5`, nil, nil, "is a JSON number"},
+		"no task":        {`{"task":5,"content":[{"type":"text","text":"done"}]}`, nil, nil, "is a JSON number"},
 		"without an id":  {`{"task":{"status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":null}}`, nil, nil, "the server began a task without an id"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
