@@ -14,10 +14,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/config"
-	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 )
 
 // authorized returns an authorizer for a server, with these sources.

@@ -8,8 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/mcphybrid/mcphybrid/config"
 )
 
 var errLate = context.DeadlineExceeded

@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -429,4 +430,97 @@ func TestGoldenLogs(t *testing.T) {
 		}
 	}
 	golden(t, "logs.golden", b.String())
+}
+
+// What answers say of protocols, headers that a command prints, and how long a child that works is waited for.
+func TestGoldenFirstAnswers(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("What becomes of answers to server/discover, for the version 2026-07-28, where the newer is preferred and where the older is.\n\n")
+	params := func(raw string) transport.JSONRPCRequest {
+		return transport.JSONRPCRequest{ID: mcp.NewRequestId(int64(3)), Params: json.RawMessage(raw)}
+	}
+	asked := params(`{"_meta":{"` + mcp.MetaKeyProtocolVersion + `":"2026-07-28"}}`)
+	for _, result := range []string{`{}`, `5`, `{"supportedVersions":[]}`, `{"supportedVersions":["2026-07-28"]}`, `{"supportedVersions":["2025-11-25"]}`, `{"supportedVersions":["2025-11-25","2026-07-28"]}`, `{"supportedVersions":["2026-07-28","odd"]}`, `{"supportedVersions":"2026-07-28"}`} {
+		for _, earlier := range []bool{false, true} {
+			got, err := json.Marshal(discovered(asked, transport.NewJSONRPCResultResponse(asked.ID, json.RawMessage(result)), earlier))
+			require.NoError(t, err)
+			fmt.Fprintf(&b, "%s, older %v: %s\n", result, earlier, got)
+		}
+	}
+	for _, raw := range []string{`{}`, `5`, `{"_meta":{"` + mcp.MetaKeyProtocolVersion + `":5}}`} {
+		got, err := json.Marshal(discovered(params(raw), transport.NewJSONRPCResultResponse(asked.ID, json.RawMessage(`{"supportedVersions":["2026-07-28"]}`)), false))
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "asked by %s: %s\n", raw, got)
+	}
+	b.WriteString("\nWhich errors refuse the version, which only say that there is no such method.\n")
+	for _, err := range []error{nil, errors.New("x"), &badRequestError{errors.New("x")}, mcp.UnsupportedProtocolVersionError{Version: "a", Supported: []string{"a"}}, mcp.UnsupportedProtocolVersionError{Version: "a", Supported: []string{"b"}}} {
+		fmt.Fprintf(&b, "%v: refuses %v, what it has %v, lost %v\n", err, refusesVersion(err), refusesWhatItHas(err), isLost(err))
+	}
+	const lacks = `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`
+	for _, c := range []struct {
+		status     int
+		kind, body string
+	}{
+		{404, "application/json", lacks}, {404, "application/json; charset=utf-8", lacks}, {400, "application/json", lacks}, {404, "text/plain", lacks}, {404, "", lacks}, {404, "application/json", strings.Replace(lacks, "-32601", "-32602", 1)},
+		{404, "application/json", strings.Replace(lacks, "2.0", "1.0", 1)}, {404, "application/json", "{"}, {404, "application/json", lacks + strings.Repeat(" ", maxRefusal-len(lacks))}, {404, "application/json", lacks + strings.Repeat(" ", maxRefusal-len(lacks)+1)},
+	} {
+		resp := &http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.kind}}, Body: io.NopCloser(inPieces(c.body))}
+		no := lacksMethod(resp)
+		rest, err := io.ReadAll(resp.Body)
+		fmt.Fprintf(&b, "%d %s %s: %v, and %d bytes are read, %v\n", c.status, c.kind, short(c.body), no, len(rest), err)
+	}
+	b.WriteString("\nWhat a child said first, and what is told of it.\n")
+	hide := newSecrets(&config.Server{Secrets: []string{"the-secret"}}, nil)
+	for _, said := range []string{"", "\n", "Listening on 3000\n", "with the-secret", strings.Repeat("x", maxFirstWords), strings.Repeat("x", maxFirstWords+1), strings.Repeat("x", maxFirstWords-4) + "the-secret"} {
+		f := &firstWords{Reader: inPieces(said), spoke: make(chan struct{})}
+		silent := f.isSilent()
+		_, err := io.Copy(io.Discard, f)
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "%s: silent %v, then %v, %s\n", short(said), silent, f.isSilent(), short(fmt.Sprint(f.explain(errors.New("no answer"), hide))))
+		fmt.Fprintf(&b, "  with last words %q", fmt.Sprint(f.explain(errors.New("the process ended"+lastWords+"x"), hide)))
+		f.areOver()
+		fmt.Fprintf(&b, ", after a message %q\n", fmt.Sprint(f.explain(errors.New("no answer"), hide)))
+	}
+	b.WriteString("\nHow often a child is looked at, and whether it is at work.\n")
+	for _, timeout := range []time.Duration{0, 8 * time.Second, 8*time.Second + 8, 20 * time.Second, 20*time.Second - 8, time.Hour} {
+		fmt.Fprintf(&b, "%v: each %v\n", timeout, lookEach(timeout))
+	}
+	for _, w := range []work{{}, {runnable: true}, {computed: 20 * time.Millisecond}, {computed: 19 * time.Millisecond}, {written: 1}} {
+		fmt.Fprintf(&b, "%+v is more than nothing in a second: %v, than itself %v\n", w, w.isMore(work{}, time.Second), w.isMore(w, time.Second))
+	}
+	golden(t, "firstanswers.golden", b.String())
+}
+
+// While a child works, the clock of its start stands still, for five minutes at most.
+func TestGoldenHolds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var b strings.Builder
+		b.WriteString("A start of at most 60.5 seconds, where a child is looked at each 7 seconds: + it works then, - it does not, s it has spoken, x it has ended. After the last look all is as before.\n\n")
+		for _, script := range []string{"-", "+", "+-", "-+", "++++++++++-", "+-+-+-+-", "s", "+s", "x", "++x", "-------------------------"} {
+			begun := time.Now()
+			ctx, release := hostcode.WithClock(t.Context(), 60500*time.Millisecond)
+			spoke, exited := make(chan struct{}), make(chan struct{})
+			fmt.Fprintf(&b, "%s:", script)
+			looks := 0
+			holdWhile(ctx, 7*time.Second, func() bool {
+				at := min(looks, len(script)-1)
+				if looks++; looks <= len(script) {
+					switch script[at] {
+					case 's':
+						close(spoke)
+					case 'x':
+						close(exited)
+					}
+				}
+				return script[at] == '+'
+			}, spoke, exited, func(at bool) { fmt.Fprintf(&b, " %v %v", time.Since(begun), at) })
+			fmt.Fprintf(&b, "; over after %v, %d looks, %v", time.Since(begun), looks, ctx.Err())
+			<-ctx.Done()
+			fmt.Fprintf(&b, ", and ends after %v\n", time.Since(begun))
+			release()
+		}
+		golden(t, "holds.golden", b.String())
+	})
 }

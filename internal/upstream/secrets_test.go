@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/mcphybrid/mcphybrid/config"
 )
 
 // Which texts are hidden and which are not.

@@ -198,6 +198,11 @@ func readStat(pid string) (p processInfo) {
 	if err != nil {
 		return p
 	}
+	return statOf(data)
+}
+
+// statOf returns what a line of the kernel says of a process.
+func statOf(data []byte) (p processInfo) {
 	_, rest, _ := bytes.Cut(data[max(0, bytes.LastIndexByte(data, ')')):], []byte(" ")) // behind the name, which may have any bytes
 	fields := bytes.Fields(rest)
 	const began = 22 - 3 // the name is the second of them
