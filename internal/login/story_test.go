@@ -70,6 +70,8 @@ func (s *story) Write(line []byte) (int, error) {
 }
 
 func (s *story) name(value, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if value != "" {
 		s.random = append(s.random, value, "<"+name+">")
 	}
@@ -133,10 +135,6 @@ func (s *story) sent(r *http.Request, body []byte) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		for _, value := range form[name] {
-			if name == "code_verifier" {
-				s.name(value, "verifier")
-				s.name(transport.GenerateCodeChallenge(value), "challenge of the verifier")
-			}
 			if name == "client_assertion" {
 				s.assertion(value)
 			}
@@ -178,7 +176,14 @@ func (s *story) account(oauth config.OAuth, address string) *Account {
 			return a
 		},
 	}))})
-	a.Hold = func(name string, values []string) { s.say("  held as %s: %s", name, strings.Join(values, ", ")) }
+	a.Hold = func(name string, values []string) {
+		if len(values) == 2 && len(values[1]) > 40 { // what a login makes up
+			s.name(values[0], "state")
+			s.name(values[1], "verifier")
+			s.name(transport.GenerateCodeChallenge(values[1]), "challenge of the verifier")
+		}
+		s.say("  held as %s: %s", name, strings.Join(values, ", "))
+	}
 	s.t.Cleanup(a.Close)
 	return a
 }
@@ -234,7 +239,6 @@ func (s *story) login(what string, a *Account, answer string) {
 			for _, name := range slices.Sorted(maps.Keys(query)) {
 				s.say("    %s = %s", name, query.Get(name))
 			}
-			s.name(query.Get("state"), "state")
 			if answer == "" {
 				return "", errors.New("nobody is here")
 			}
@@ -328,6 +332,38 @@ func TestStoryOfUser(t *testing.T) {
 	})
 }
 
+// A token that could not be saved counts until another process has logged in.
+func TestStoryOfUnsaved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := usual(t)
+		s.say("A token that could not be saved is used, until another process has logged in.")
+		oauth := config.OAuth{RedirectURI: "https://app.example/back"}
+		a, b := s.account(oauth, server), s.account(oauth, server)
+		s.login("login", a, "code=code-1&state=STATE")
+		s.header("the other process", b, nil)
+		s.full = true
+		unsaved := s.header("its token is refused, and the new one can't be saved", b, &Refusal{Header: "Bearer access-1"})
+		s.header("the first process refreshes with what is stored", a, &Refusal{Header: "Bearer access-1"})
+		s.full = false
+		s.login("login in the first process", a, "code=code-2&state=STATE")
+		s.header("the token of the other is refused", b, &Refusal{Header: unsaved})
+		s.login("the page refuses", a, "error=access_denied&error_description=no+way&state=STATE")
+		s.login("the page sends back another state", a, "code=code-3&state=other")
+		s.login("the page sends back no code", a, "state=STATE")
+		s.login("the answer is of another issuer", a, "code=code-3&state=STATE&iss=https://other.example")
+		s.login("nobody opens the page", a, "")
+		s.web["POST https://as.example/token"] = []string{"400\n" + `{"error":"invalid_grant","error_description":"code-3 is spent"}`, "500", "fails", "200\n{}"}
+		for range 4 {
+			s.login("the code is not exchanged", a, "code=code-3&state=STATE")
+		}
+		s.web["POST https://as.example/token"] = []string{"401\n" + `{"error":"invalid_client"}`}
+		s.header("the client is not known any more", b, &Refusal{Header: "Bearer access-4"})
+		s.header("so nobody is logged in", a, &Refusal{Header: "Bearer access-4"})
+		s.done("unsaved.golden")
+	})
+}
+
 // A client signs in as itself, with a secret or a key.
 func TestStoryOfMachine(t *testing.T) {
 	t.Parallel()
@@ -386,6 +422,8 @@ func TestStoryOfMachine(t *testing.T) {
 		})
 		keyed.KeyID, keyed.PrivateKey = "", "no key"
 		s.header("with a key that is none", s.account(keyed, server), &Refusal{})
+		s.web["GET https://as.example/.well-known/oauth-authorization-server"] = []string{strings.Replace(authority, `"token_endpoint":"https://as.example/token",`, "", 1)}
+		s.header("the metadata name no token endpoint", s.account(oauth, server), &Refusal{})
 		s.done("machine.golden")
 	})
 }
