@@ -11,6 +11,7 @@ tmp=$(mktemp -d)
 CATALOGS=${CATALOGS:-$root/../shared/catalogs}
 CORPORA=${CORPORA:-$root/../shared/eval}
 names=() limits=() pids=() reported=0 passed=0 failed=0
+from= # the step to begin with, if not the first
 
 stop() {
 	local running
@@ -24,8 +25,10 @@ trap stop EXIT
 trap 'exit 130' INT TERM
 
 # start NAME SECONDS COMMAND…: begins a check, which fails after so many
-# seconds at the latest.
+# seconds at the latest. It does nothing before the step to begin with.
 start() {
+	[ -z "$from" ] || [ "$from" = "$1" ] || return 0
+	from=
 	local n=${#names[@]} limit=$2
 	names+=("$1")
 	limits+=("$limit")
@@ -92,6 +95,7 @@ skipped() {
 # total reports all and ends.
 total() {
 	finish
+	[ -z "$from" ] || { echo "there is no step $from" && exit 2; }
 	echo "$((EPOCHSECONDS - begun)) s in all"
 	echo "$passed passed, $failed failed"
 	[ "$failed" = 0 ]
