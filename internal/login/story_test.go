@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -606,4 +607,46 @@ func TestStoryOfScopes(t *testing.T) {
 		fmt.Fprintf(&b, "another process wants %q: %q\n", stored, r.wantedSince(record{Wanted: []string{"a"}}, record{Wanted: slices.Clone(stored)}))
 	}
 	golden(t, "scopes.golden", b.String())
+}
+
+// Where the requests of a login may go, by what is known of the server.
+func TestStoryOfReach(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("Where requests of a login may go, by where the server was reached. Where it was not, its name is looked up.\n\n")
+	for _, server := range []string{"10.0.0.5", "8.8.8.8", "fe80::1", ""} {
+		for _, was := range []string{"nowhere", "inside", "outside", "inside and outside", "by a proxy", "inside, then by a proxy", "by the host's own transport"} {
+			g := &reach{server: server, direct: new(http.Transport)}
+			inside, outside := netip.MustParseAddr("10.0.0.5"), netip.MustParseAddr("8.8.8.8")
+			switch was {
+			case "inside":
+				g.reached(inside)
+			case "outside":
+				g.reached(outside)
+			case "inside and outside":
+				g.reached(inside)
+				g.reached(outside)
+			case "by a proxy":
+				g.proxied()
+			case "inside, then by a proxy":
+				g.reached(inside)
+				g.proxied()
+			case "by the host's own transport":
+				g.direct = nil
+			}
+			fmt.Fprintf(&b, "the server %q was reached %s:", server, was)
+			for _, to := range [][2]string{{server, "10.0.0.5"}, {server, "8.8.8.8"}, {strings.ToUpper(server), "169.254.169.254"}, {"other", "10.0.0.6"}, {"other", "8.8.4.4"}, {"other", "169.254.169.254"}} {
+				may := "yes"
+				if err := g.check(t.Context(), to[0], netip.MustParseAddr(to[1])); err != nil {
+					may = "no"
+				}
+				fmt.Fprintf(&b, " %q at %s %s;", to[0], to[1], may)
+			}
+			fmt.Fprintf(&b, " it is public %v, internal %v\n", g.isPublic(), g.isInternal(t.Context()))
+		}
+	}
+	for _, e := range []outOfReach{{"h", netip.MustParseAddr("10.0.0.1")}, {"10.0.0.1", netip.MustParseAddr("10.0.0.1")}, {"127.1", netip.Addr{}}} {
+		fmt.Fprintf(&b, "%v\n", &e)
+	}
+	golden(t, "reach.golden", b.String())
 }
