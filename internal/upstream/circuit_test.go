@@ -8,9 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/stretchr/testify/assert"
 )
 
 var errLate = context.DeadlineExceeded

@@ -14,10 +14,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // listOf returns JSON of so many values, which is large if they are.

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/stretchr/testify/assert"
 )
 
 // Which texts are hidden and which are not.

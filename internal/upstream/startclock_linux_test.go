@@ -3,10 +3,9 @@ package upstream
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/require"
 )
 
 // A child is runnable if a process of its own is.

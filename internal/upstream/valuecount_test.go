@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 func TestValuesBesideTheResult(t *testing.T) {
