@@ -42,7 +42,7 @@ type skillQueryKey struct{}
 func (q *skillQuery) ask(r transport.JSONRPCRequest) transport.JSONRPCRequest {
 	uri, _ := json.Marshal(q.uri)
 	params := map[string]json.RawMessage{"uri": uri}
-	if has, ok := r.Params.(map[string]json.RawMessage); ok && has["_meta"] != nil {
+	if has, _ := r.Params.(map[string]json.RawMessage); has["_meta"] != nil {
 		params["_meta"] = has["_meta"]
 	}
 	r.Method, r.Params = "skills/get", params

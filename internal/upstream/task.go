@@ -41,7 +41,7 @@ func take(ctx context.Context, r transport.JSONRPCRequest, response *transport.J
 	var asks struct {
 		Type mcp.ResultType `json:"resultType"`
 	}
-	if json.Unmarshal(response.Result, &asks) == nil && asks.Type == mcp.ResultTypeInputRequired {
+	if _ = json.Unmarshal(response.Result, &asks); asks.Type == mcp.ResultTypeInputRequired {
 		cutContent(response.Result) // it is no result yet
 		return response             // mcp-go asks the hooks and sends the request again
 	}
