@@ -123,5 +123,18 @@ func Both(has, can mcp.ClientCapabilities) mcp.ClientCapabilities {
 	if can.Roots == nil {
 		has.Roots = nil
 	}
+	if has.Tasks != nil && has.Tasks.Requests != nil {
+		tasks, requests := *has.Tasks, *has.Tasks.Requests
+		if has.Elicitation == nil {
+			requests.Elicitation = nil
+		}
+		if has.Sampling == nil {
+			requests.Sampling = nil
+		}
+		tasks.Requests, has.Tasks = &requests, &tasks
+		if requests.Elicitation == nil && requests.Sampling == nil {
+			has.Tasks = nil
+		}
+	}
 	return has
 }

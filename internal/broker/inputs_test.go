@@ -63,6 +63,29 @@ func TestBoth(t *testing.T) {
 	}{}
 	assert.Equal(t, has, Both(rooted, has), "the caller has no roots")
 	assert.Equal(t, rooted, Both(rooted, rooted))
+
+	// Tasks are declared for what can be answered, and what the client has is not changed.
+	all := New(Config{Options: ask.Options{Hooks: ask.Hooks{Elicit: ask.Decline().Elicit, Sample: ask.Decline().Sample}}})
+	defer all.Close()
+	for name, test := range map[string]struct {
+		can                      mcp.ClientCapabilities
+		tasks, elicited, sampled bool
+	}{
+		"all": {all.Capabilities(), true, true, true}, "none": {mcp.ClientCapabilities{}, false, false, false},
+		"forms": {mcp.ClientCapabilities{Elicitation: form}, true, true, false}, "models": {mcp.ClientCapabilities{Sampling: has.Sampling}, true, false, true},
+	} {
+		got := Both(all.Capabilities(), test.can).Tasks
+		if assert.Equal(t, test.tasks, got != nil, name) && got != nil {
+			assert.Equal(t, test.elicited, got.Requests.Elicitation != nil, name)
+			assert.Equal(t, test.sampled, got.Requests.Sampling != nil, name)
+			assert.NotNil(t, got.Cancel, name)
+		}
+	}
+	whole := all.Capabilities()
+	Both(whole, mcp.ClientCapabilities{Elicitation: form})
+	assert.Equal(t, all.Capabilities(), whole)
+	none := mcp.ClientCapabilities{Tasks: &mcp.TasksCapability{}}
+	assert.Equal(t, none, Both(none, none), "tasks that are for nothing")
 	_, ok := Declared(t.Context())
 	assert.False(t, ok)
 	can, ok := Declared(Declare(t.Context(), has))

@@ -20,7 +20,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/broker"
 )
 
 // A story is all that can be seen of a server over HTTP: what is sent to it, its states, its
@@ -32,7 +34,8 @@ type story struct {
 	begun   time.Time
 	server  *Server
 
-	older bool // it speaks over the older transport: answers come on the stream
+	older    bool // it speaks over the older transport: answers come on the stream
+	declares bool // what requests declare is shown
 
 	mu     sync.Mutex
 	lines  []storyLine
@@ -120,6 +123,8 @@ func (s *story) RoundTrip(r *http.Request) (*http.Response, error) {
 		ID     json.RawMessage            `json:"id"`
 		Method string                     `json:"method"`
 		Params map[string]json.RawMessage `json:"params"`
+		Result json.RawMessage            `json:"result"` // an answer to the server
+		Error  json.RawMessage            `json:"error"`
 	}{Method: r.Method}
 	if r.Method == http.MethodPost {
 		require.NoError(s.t, json.NewDecoder(r.Body).Decode(&in))
@@ -136,6 +141,14 @@ func (s *story) RoundTrip(r *http.Request) (*http.Response, error) {
 		if value := r.Header.Get(name); value != "" {
 			fmt.Fprintf(&more, " %s: %s", name, value)
 		}
+	}
+	var meta map[string]json.RawMessage
+	_ = json.Unmarshal(in.Params["_meta"], &meta)
+	if can := meta[mcp.MetaKeyClientCapabilities]; s.declares && can != nil {
+		fmt.Fprintf(&more, " can: %s", can)
+	}
+	if in.Result != nil || in.Error != nil {
+		fmt.Fprintf(&more, " answer to %s: %s%s", in.ID, in.Result, in.Error)
 	}
 	delete(in.Params, "_meta")
 	delete(in.Params, "clientInfo") // with the version of the program
@@ -162,8 +175,8 @@ func (s *story) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// answer returns the answer that a line says: "result JSON", "error CODE TEXT", "status CODE
-// [NAME: VALUE]", "events MESSAGE...", "stream [acknowledged]", "hangs" or "fails".
+// answer returns the answer that a line says: "result JSON", "error CODE TEXT [| DATA]", "status CODE
+// [NAME: VALUE]", "events MESSAGE...", where "wait" is a second, "stream [acknowledged]", "hangs" or "fails".
 func (s *story) answer(r *http.Request, id json.RawMessage, said string) (*http.Response, error) {
 	resp := &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}}, Request: r, Body: http.NoBody, ContentLength: -1}
 	body := func(format string, args ...any) (*http.Response, error) {
@@ -180,6 +193,9 @@ func (s *story) answer(r *http.Request, id json.RawMessage, said string) (*http.
 		return body(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, rest)
 	case "error":
 		code, text, _ := strings.Cut(rest, " ")
+		if text, data, ok := strings.Cut(text, " | "); ok {
+			return body(`{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%q,"data":%s}}`, id, code, text, data)
+		}
 		return body(`{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%q}}`, id, code, text)
 	case "status":
 		code, header, _ := strings.Cut(rest, " ")
@@ -191,11 +207,19 @@ func (s *story) answer(r *http.Request, id json.RawMessage, said string) (*http.
 		return resp, nil
 	case "events":
 		resp.Header.Set("Content-Type", "text/event-stream")
-		var all strings.Builder
-		for message := range strings.SplitSeq(rest, " | ") {
-			fmt.Fprintf(&all, "data: %s\n\n", strings.ReplaceAll(message, "$ID", string(id)))
-		}
-		return body("%s", all.String())
+		out, in := io.Pipe()
+		resp.Body = out
+		go func() {
+			defer in.Close()
+			for message := range strings.SplitSeq(rest, " | ") {
+				if message == "wait" {
+					time.Sleep(time.Second)
+				} else if _, err := fmt.Fprintf(in, "data: %s\n\n", strings.ReplaceAll(message, "$ID", string(id))); err != nil {
+					return // nobody reads on
+				}
+			}
+		}()
+		return resp, nil
 	case "stream":
 		resp.Header.Set("Content-Type", "text/event-stream")
 		out, in := io.Pipe()
@@ -675,7 +699,7 @@ func TestGoldenCalls(t *testing.T) {
 		{what: "events", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}}},
 		{what: "progress, also of nobody", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"1","progress":1,"total":2,"message":"half"}} | {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"9","progress":1}} | {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}} | {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"1","progress":"x"}} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}}},
 		{what: "events without an answer", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/message"}`}}},
-		{what: "a question, which nobody answers", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","id":99,"method":"roots/list"} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}, "": {"status 202"}}},
+		{what: "a question, which nobody answers", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","id":99,"method":"roots/list"} | wait | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}, "POST": {"status 202"}}},
 		{what: "a change of tools before the result", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/tools/list_changed"} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}}},
 		{what: "a change of tools, whose listing hangs", answers: map[string][]string{"tools/call": {`events {"jsonrpc":"2.0","method":"notifications/tools/list_changed"} | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}, "tools/list": {"hangs"}}},
 		{what: "status 400", answers: map[string][]string{"tools/call": {"status 400"}}},
@@ -729,4 +753,86 @@ func shortened(r *mcp.CallToolResult) any {
 		return fmt.Sprintf("%d bytes, structured as %T", len(raw), r.StructuredContent)
 	}
 	return r
+}
+
+// What a server asks during calls, who answers it, and what requests declare.
+func TestGoldenAsked(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	all.WriteString("What a server asks during calls, and what becomes of them. The host has hooks for pages, forms and roots.\n\n")
+	const ok = `{"resultType":"complete","content":[{"type":"text","text":"ok"}]}`
+	modern := "result " + discovers(`["2026-07-28"]`, `{"tools":{}}`)
+	hooks := ask.Hooks{
+		Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///work"}}, nil },
+		Elicit: func(_ context.Context, _ ask.Asker, p mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
+			r := new(mcp.ElicitationResult)
+			r.Action = mcp.ElicitationResponseActionAccept
+			if p.Message == "decline" {
+				r.Action = mcp.ElicitationResponseActionDecline
+			}
+			return r, nil
+		},
+	}
+	input := func(requests string) string {
+		return `result {"resultType":"input_required","requestState":"s","inputRequests":` + requests + `}`
+	}
+	page := func(message string) string {
+		return fmt.Sprintf(`error -32042 open it | {"elicitations":[{"mode":"url","message":%q,"url":"https://h.example/a","elicitationId":"e"}]}`, message)
+	}
+	var many []string
+	for i := range maxInputs + 1 {
+		many = append(many, fmt.Sprintf(`"q%d":{"method":"roots/list"}`, i))
+	}
+	for _, c := range []struct {
+		what     string
+		older    bool
+		declared *mcp.ClientCapabilities
+		answers  []string
+	}{
+		{what: "a question in the stream of the call", older: true, answers: []string{`events {"jsonrpc":"2.0","id":99,"method":"roots/list"} | wait | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}},
+		{what: "a question that is malformed", older: true, answers: []string{`events {"jsonrpc":"2.0","id":99,"method":"elicitation/create","params":{"message":"m"}} | wait | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}},
+		{what: "what the host can't answer", older: true, answers: []string{`events {"jsonrpc":"2.0","id":99,"method":"sampling/createMessage","params":{"messages":[]}} | wait | {"jsonrpc":"2.0","id":$ID,"result":` + ok + `}`}},
+		{what: "a page to open first", older: true, answers: []string{page(""), "result " + ok}},
+		{what: "a page to open first, again and again", older: true, answers: []string{page("")}},
+		{what: "a page that the user declines", older: true, answers: []string{page("decline"), "result " + ok}},
+		{what: "a result that asks for input", answers: []string{input(`{"a":{"method":"roots/list"}}`), "result " + ok}},
+		{what: "a result that asks for input, of a call that declares none", declared: &mcp.ClientCapabilities{}, answers: []string{"result " + ok}},
+		{what: "a call that declares forms only", declared: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}}}, answers: []string{"result " + ok}},
+		{what: "input of no kind that there is", answers: []string{input(`{"a":{"method":"odd"}}`), "result " + ok}},
+		{what: "too many inputs", answers: []string{input(`{` + strings.Join(many, ",") + `}`)}},
+		{what: "what looks like inputs in a result", answers: []string{`result {"resultType":"complete","content":[],"structuredContent":{"inputRequests":5}}`}},
+		{what: "a capability that the client has not declared", answers: []string{fmt.Sprintf(`error %d wants sampling | {"requiredCapabilities":{"sampling":{}}}`, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)}},
+		{what: "a capability that is not named", answers: []string{fmt.Sprintf(`error %d wants something`, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY)}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStory(t, "")
+			s.declares = true
+			if !c.older {
+				s.says("server/discover", modern)
+				s.says("tools/list", `result {"resultType":"complete","tools":[{"name":"a"}]}`)
+			}
+			s.says("POST", "status 202") // answers to the server
+			srv := s.open(Config{Ask: ask.Options{Hooks: hooks, Timeout: time.Minute, MaxPerCall: 200, MaxAtOnce: 200, MaxBytes: 10_000}}, storyLimits())
+			require.NoError(t, srv.Start(t.Context()))
+			synctest.Wait()
+			s.mu.Lock()
+			s.lines = nil
+			s.text.Reset()
+			s.mu.Unlock()
+			s.step("%s", c.what)
+			s.says("tools/call", c.answers...)
+			ctx := t.Context()
+			if c.declared != nil {
+				ctx = broker.Declare(ctx, *c.declared)
+			}
+			result, err := srv.Call(ctx, Tool{Name: "a"}, json.RawMessage("{}"))
+			s.result(result, err)
+			if lacks := new(CapabilityError); errors.As(err, &lacks) {
+				s.say(aResult, "it requires %s", lacks.Required)
+			}
+			s.flush()
+			all.WriteString(s.text.String() + "\n")
+		})
+	}
+	golden(t, "asked.golden", all.String())
 }
