@@ -177,7 +177,7 @@ func newGolden(t *testing.T, change func(*Config)) *desk {
 		},
 		Roots: func(ctx context.Context, from ask.Asker) ([]mcp.Root, error) {
 			heard(ctx, from, "Roots", nil)
-			return []mcp.Root{{URI: "file:///work", Name: "work"}}, nil
+			return []mcp.Root{{URI: "file:///project", Name: "project"}}, nil
 		},
 	}
 	if change != nil {

@@ -763,7 +763,7 @@ func TestGoldenAsked(t *testing.T) {
 	const ok = `{"resultType":"complete","content":[{"type":"text","text":"ok"}]}`
 	modern := "result " + discovers(`["2026-07-28"]`, `{"tools":{}}`)
 	hooks := ask.Hooks{
-		Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///work"}}, nil },
+		Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///project"}}, nil },
 		Elicit: func(_ context.Context, _ ask.Asker, p mcp.ElicitationParams) (*mcp.ElicitationResult, error) {
 			r := new(mcp.ElicitationResult)
 			r.Action = mcp.ElicitationResponseActionAccept
