@@ -96,9 +96,11 @@ func TestGoldenSecrets(t *testing.T) {
 		fmt.Fprintf(&b, "  %q: %q, has one %v, after a cut %q\n", line, s.text(line), s.in(line), s.dropRest(line))
 	}
 	for _, name := range []string{"a", "b"} {
+		var late []string
 		for i := range maxLate + 1 {
-			s.hold(name, []string{fmt.Sprintf("late-%s-%02d", name, i), fmt.Sprintf("late-%s-%02d", name, i)})
+			late = append(late, fmt.Sprintf("late-%s-%02d", name, i), fmt.Sprintf("late-%s-%02d", name, i))
 		}
+		s.hold(name, late)
 	}
 	b.WriteString("\nWhat is known of 17 late ones of two names, and of one of each of many names.\n ")
 	for _, v := range s.known() {
@@ -106,10 +108,14 @@ func TestGoldenSecrets(t *testing.T) {
 			b.WriteString(" " + v)
 		}
 	}
-	for i := range maxHeaders + 2 {
-		s.hold(fmt.Sprintf("name%02d", i), []string{fmt.Sprintf("of-%02d-of-many", i)})
+	many := &secrets{late: make(map[string][]string)}
+	for i := range maxHeaders - 1 {
+		many.late[fmt.Sprintf("name%02d", i)] = []string{"1234567"}
 	}
-	fmt.Fprintf(&b, "\n  %d names, %q under the name of those beyond\n", len(s.late), s.late["secret"])
+	for i := range 3 {
+		many.hold(fmt.Sprintf("more%d", i), []string{fmt.Sprintf("of-more-%d", i)})
+	}
+	fmt.Fprintf(&b, "\n  %d names, %q is known, %q under the name of those beyond\n", len(many.late), many.known(), many.late["secret"])
 	golden(t, "secrets.golden", b.String())
 }
 
