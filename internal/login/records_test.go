@@ -337,3 +337,49 @@ func TestServerThatIsNotReached(t *testing.T) {
 	assert.False(t, (&reach{internal: true, public: true}).isInternal(t.Context()))
 	assert.False(t, (&reach{public: true}).isInternal(t.Context()))
 }
+
+// An assertion is made for the client of the settings only, as they trust it, and for an address
+// that is trusted. No secret goes with it.
+func TestProofOfARecord(t *testing.T) {
+	t.Parallel()
+	_, _, _, key, _ := newKeys(t)
+	a := New(Config{OAuth: config.OAuth{ClientID: "c", PrivateKey: pemOf(t, key), TokenURL: "https://h.example/token"}, URL: "https://h.example/mcp", Store: new(Memory)})
+	defer a.Close()
+	for _, test := range []struct {
+		r       record
+		trusted bool
+		want    bool
+	}{
+		{record{ClientID: "c", Trust: a.cfg.trust(), ClientSecret: "own"}, true, true},
+		{record{ClientID: "c", Trust: a.cfg.trust()}, false, false},
+		{record{ClientID: "d", Trust: a.cfg.trust()}, true, false},
+		{record{ClientID: "c", Trust: firstUse}, true, false},
+		{record{ClientID: "c"}, true, false},
+	} {
+		p, err := a.proof(&test.r, test.trusted)
+		require.NoError(t, err)
+		assert.Equal(t, test.want, p.assertion != "", "%+v", test)
+		assert.Empty(t, p.secret, "%+v", test)
+	}
+}
+
+// Who waits for a document in vain changes nothing.
+func TestMemoryIsWaitedForInVain(t *testing.T) {
+	t.Parallel()
+	m := new(Memory)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.NoError(t, m.Update(t.Context(), "k", func([]byte) ([]byte, error) {
+		err := m.Update(ended, "k", func([]byte) ([]byte, error) {
+			t.Error("it is used")
+			return nil, nil
+		})
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.NoError(t, m.Update(ended, "other", func([]byte) ([]byte, error) { return []byte("o"), nil }))
+		return []byte("x"), nil
+	}))
+	require.NoError(t, m.Update(t.Context(), "k", func(document []byte) ([]byte, error) {
+		assert.Equal(t, "x", string(document))
+		return document, nil
+	}))
+}
