@@ -565,6 +565,7 @@ func TestGoldenStarts(t *testing.T) {
 		what    string
 		cfg     Config
 		answers map[string]string
+		wait    time.Duration // afterwards
 	}{
 		{what: "nothing is there", answers: map[string]string{"server/discover": "fails", "initialize": "fails"}},
 		{what: "it hangs", answers: map[string]string{"server/discover": "hangs", "initialize": "hangs"}},
@@ -590,6 +591,8 @@ func TestGoldenStarts(t *testing.T) {
 		{what: "it speaks no protocol that we know", answers: map[string]string{"server/discover": "result " + discovers(`["2099-01-01"]`, `{"tools":{}}`), "initialize": `result {"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`}},
 		{what: "it refuses the version that it offers", answers: map[string]string{"server/discover": modern, "tools/list": "error -32022 unsupported protocol version"}},
 		{what: "it announces changes, and has no such stream", answers: map[string]string{"server/discover": "result " + discovers(`["2026-07-28"]`, `{"tools":{"listChanged":true}}`), "tools/list": complete, "subscriptions/listen": "hangs"}},
+		{what: "it announces changes, and knows no subscriptions: it is not asked again", wait: 5 * time.Minute, answers: map[string]string{"server/discover": "result " + discovers(`["2026-07-28"]`, `{"tools":{"listChanged":true}}`), "tools/list": complete, "subscriptions/listen": "error -32601 no such method"}},
+		{what: "it announces changes, and its stream fails: it is asked again", wait: 5 * time.Second, answers: map[string]string{"server/discover": "result " + discovers(`["2026-07-28"]`, `{"tools":{"listChanged":true}}`), "tools/list": complete, "subscriptions/listen": "status 500"}},
 		{what: "its configuration is wrong", cfg: Config{Invalid: errors.New("no such variable")}},
 		{what: "a login that nobody has named", cfg: Config{Unauthorized: func([]string) error { return fmt.Errorf("%w: at the desk", ErrUnauthorized) }}, answers: map[string]string{"server/discover": "status 401", "initialize": "status 401"}},
 		{what: "its instructions are long", answers: map[string]string{"initialize": `result {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"},"instructions":"` + strings.Repeat("é", MaxInstructions/2+1) + `"}`}},
@@ -612,6 +615,7 @@ func TestGoldenStarts(t *testing.T) {
 			if err := srv.NotReady(t.Context()); err != nil {
 				s.say(aResult, "not ready: %v", err)
 			}
+			time.Sleep(c.wait)
 			s.flush()
 			all.WriteString(s.text.String() + "\n")
 		})
