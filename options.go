@@ -542,7 +542,7 @@ type InlineOptions struct {
 // inline or active, pins among them, and those that have left the catalog since
 // they were shown. They count until [Session.Compact]. A tool that does not fit is
 // deferred. The model then calls it by [CallToolName], and [DescribeToolName] says
-// what it takes. [Stats.Crowded] and [EventFull] tell the host.
+// what it takes. [snapshot.Stats.Crowded] and [EventFull] tell the host.
 //
 // A session that may not search lists all its tools from the start. These limits
 // then bound what is added later.

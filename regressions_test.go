@@ -15,6 +15,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/require"
 )
 
@@ -587,10 +588,10 @@ func TestTokenStatsOfARestrictedSession(t *testing.T) {
 	assert.Equal(t, []int{1, 5, 2, 3}, []int{st.Servers, st.Tools, st.Inline, st.Deferred})
 	assert.Positive(t, st.Tokens.Sections)
 	assert.Equal(t, m.tokens(s.PromptSections(PromptFull)), st.Tokens.Sections)
-	var u Usage
-	u.count(time.Second, false)
-	u.count(time.Second, true)
-	assert.Equal(t, Usage{Calls: 2, Errors: 1, Latency: 2 * time.Second}, u)
+	var u snapshot.Usage
+	countCall(&u, time.Second, false)
+	countCall(&u, time.Second, true)
+	assert.Equal(t, snapshot.Usage{Calls: 2, Errors: 1, Latency: 2 * time.Second}, u)
 }
 
 // Each use counts, whether or not it activates: finding a tool again, calling

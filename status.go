@@ -58,7 +58,7 @@ type ServerStatus struct {
 
 	// Usage counts the calls of its tools in all sessions, including those of users. It is
 	// zero in errors and events.
-	Usage Usage
+	Usage snapshot.Usage
 }
 
 // causeOf returns why a server that failed with err is not ready.
