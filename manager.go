@@ -106,7 +106,7 @@ func NewManager(opts *Options) *Manager {
 	return m
 }
 
-// maxKnown times [ServerLimits.MaxTools] is how many tools of a server we remember,
+// maxKnown times [config.Limits.MaxTools] is how many tools of a server we remember,
 // and how many names with a hash. We never forget one to make room: otherwise a
 // server could make us forget a tool and then change it.
 const maxKnown = 4

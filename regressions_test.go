@@ -12,10 +12,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/provider"
-	"github.com/stretchr/testify/assert"
 	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -685,7 +686,7 @@ func TestRestoreKeepsTheTurns(t *testing.T) {
 func TestServerThatIsDownCalls(t *testing.T) {
 	t.Parallel()
 	skipUnlessUnix(t)
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "zz", "plain")}})
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{child(t, "zz", "plain")}})
 	_, _ = m.Call(t.Context(), "mcp_zz__exit", nil)
 	soon(t, func() bool { return m.Servers()[0].State == StateDown })
 	r, err := m.Call(t.Context(), "mcp_zz__env", nil)

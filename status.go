@@ -51,8 +51,8 @@ type ServerStatus struct {
 
 	// Failures is how many attempts to connect have failed in a row. Retry is
 	// when the next attempt is due, or zero if there will be none: see
-	// [ServerLimits.Reconnect]. While calls are refused, Retry is when the next
-	// one is sent: see [ServerLimits.MaxTimeouts].
+	// [config.Limits.Reconnect]. While calls are refused, Retry is when the next
+	// one is sent: see [config.Limits.MaxTimeouts].
 	Failures int
 	Retry    time.Time
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/snapshot"
@@ -273,7 +274,7 @@ level=WARN msg="mcphybrid: cache lost" tokens=9000 cause=pause
 // What people are shown is bounded, the newest first, and has no secret.
 func TestLossesOfASnapshot(t *testing.T) {
 	t.Parallel()
-	m := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{
+	m := mcphybrid.NewManager(&mcphybrid.Options{Limits: config.Limits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{
 		{Name: "web", URL: "http://127.0.0.1:1/", Headers: map[string]string{"X-Api-Key": "quiteunlikely-73f2a9"}},
 	}})
 	defer m.Close()
