@@ -25,6 +25,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/version"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -228,6 +229,19 @@ func (g *gateway) awaitServers(ctx context.Context) {
 	}
 }
 
+// awaitListing waits until a client is to be told what there is: as long as for all servers at the
+// start, and for the one that it has alone also if that came or is being replaced.
+func (g *gateway) awaitListing(ctx context.Context, c *conversation) {
+	g.awaitServers(ctx)
+	claim, isAnew := g.starts.all()[c.server]
+	if !isAnew || !c.mayHave(rules.Subject{Name: claim.Start(), Server: c.server}) {
+		return
+	}
+	ctx, enough := context.WithTimeout(ctx, g.opts.wait)
+	defer enough()
+	g.awaitStart(ctx, c.server)
+}
+
 // list returns the tools that the client may call now, in the order of its Session.
 func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	c := g.client(ctx)
@@ -236,12 +250,7 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	if c.hurries {
 		waits, enough = context.WithTimeout(ctx, hurry)
 	}
-	g.awaitServers(waits)
-	if g.starts.isAnew(c.server) {
-		waits, enough := context.WithTimeout(waits, g.opts.wait)
-		g.awaitStart(waits, c.server)
-		enough()
-	}
+	g.awaitListing(waits, c)
 	enough()
 	ready()
 	c.told.Store(false) // the client is told of changes from here on
@@ -278,10 +287,8 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 		}
 		header = nil // it may be large, and is not needed while the call waits
 		args := c.from.ownURI(string(name), args)
+		g.awaitAsked(ctx, c.from, string(name), args)
 		result, err := g.callTool(ctx, c.from, string(name), args)
-		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && g.awaitServerOf(ctx, unknown) {
-			result, err = g.callTool(ctx, c.from, string(name), args)
-		}
 		if result != nil {
 			copied := *result
 			copied.Result, copied.MultiRoundTripResult = fromHere(result.Result), mcp.MultiRoundTripResult{} // the gateway asks for itself
@@ -347,7 +354,7 @@ func (g *gateway) pass(ctx context.Context, q request, run func(context.Context,
 	g.awaitServers(ctx)
 	c = g.newClientCall(ctx, q.meta)
 	defer c.end()
-	err = run(c.with(broker.Declare(ctx, g.answerable(ctx, nil)), q.meta), c)
+	err = g.serve(c.with(broker.Declare(ctx, g.answerable(ctx, nil)), q.meta), c, run)
 	if err != nil && g.calls.Err() != nil {
 		return errStopped
 	}
