@@ -74,12 +74,13 @@ type checkup struct {
 	unset    []string                 // servers that were not tried, since variables are not set
 	late     float64                  // the share of its time after which a start is slow
 
-	statuses []mcphybrid.ServerStatus
-	tools    []mcphybrid.Placement
-	marks    map[string][]scan.Mark // by registered name
-	faults   []error                // of the Manager
-	smells   []smell
-	tokens   mcphybrid.TokenStats
+	statuses  []mcphybrid.ServerStatus
+	tools     []mcphybrid.Placement
+	marks     map[string][]scan.Mark // by registered name
+	faults    []error                // of the Manager
+	unsavable error                  // why no login can be saved, or nil
+	smells    []smell
+	tokens    mcphybrid.TokenStats
 }
 
 // examine checks the files and prints what it finds. A file that can't be used does not
@@ -157,6 +158,9 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 	c.statuses, c.tools, c.marks = mgr.Servers(), mgr.Default().Placements(), mgr.Marks()
 	c.smells = sniff(mgr.Default(), c.tools)
 	c.faults, c.tokens = mgr.Problems(), mgr.Stats().Tokens
+	if s.file.Logins() != "" {
+		c.unsavable = s.file.CheckLogins()
+	}
 	return c, nil
 }
 

@@ -146,7 +146,7 @@ func TestFindings(t *testing.T) {
 	d.print(terminal.Paper(&b, 100), false)
 	commandtest.Golden(t, "findings.golden", b.String())
 	for _, k := range kinds {
-		assert.True(t, covered[k.name] || k.name == "slow" || k.name == "logins", "%s has no case", k.name)
+		assert.True(t, covered[k.name] || k.name == "slow" || k.name == "logins" || k.name == "unsaved", "%s has no case", k.name)
 	}
 }
 
@@ -158,6 +158,15 @@ func TestFolderOfLogins(t *testing.T) {
 	require.ErrorIs(t, err, exit.ErrFound)
 	assert.Contains(t, stdout, "error: x: logins: ")
 	assert.Contains(t, stdout, "name another folder with -tokens")
+	assert.NotContains(t, stdout, "unsaved", "one finding is enough")
+
+	unwritable := commandtest.Unwritable(t)
+	stdout, _, err = doctor.Run(t, "-tokens", unwritable, commandtest.Config(t, fmt.Sprintf(`"x": {"url": %q}`, url)))
+	require.ErrorIs(t, err, exit.ErrFound)
+	assert.Contains(t, stdout, "warning: unsaved: no login can be saved in "+unwritable+": ")
+	stdout, _, err = doctor.Run(t, "-tokens", unwritable, commandtest.Config(t, `"x": `+commandtest.Child(t, "1")))
+	require.NoError(t, err)
+	assert.NotContains(t, stdout, "unsaved", "nobody logs in to a program")
 }
 
 // findingsOf returns what the doctor finds in a file with these servers.

@@ -67,6 +67,7 @@ var kinds = []kind{
 	{"logins", bad, `let your user write there, or name another folder with -tokens`, notReady("logins")},
 	{"unreachable", bad, `see whether it runs and whether "url" is right`, notReady("unreachable")},
 	{"down", bad, `run its command by hand; it gets only PATH, HOME and the like, so name other variables in "env"`, notReady("down")},
+	{"unsaved", warning, `make room there, let your user write there, or name another folder with -tokens; the logins that it has are used, until their tokens have to be refreshed`, (*checkup).unsaved},
 	{"secret", warning, `write a reference such as "${%s}" in its place, and set that variable`, (*checkup).plainSecrets},
 	{"marks", warning, `read the definition; unless you trust it, write "tools": {"deny": [%s]}`, (*checkup).marked},
 	{"instructions", warning, `read them; unless you trust them, write "noInstructions": true`, (*checkup).markedInstructions},
@@ -383,6 +384,20 @@ func keys(unknown bool) finder {
 func (c *checkup) noServers(tell teller) {
 	if len(c.statuses) == 0 {
 		tell("", "it has no server that is switched on")
+	}
+}
+
+// unsaved tells that no login can be saved, if a server may want one and no finding says it of the
+// servers.
+func (c *checkup) unsaved(tell teller) {
+	for _, st := range c.statuses {
+		if st.State != mcphybrid.StateReady && c.ailment(st) == "logins" {
+			return
+		}
+	}
+	isRemote := func(s mcphybrid.ServerConfig) bool { return s.URL != "" && !s.Disabled }
+	if c.unsavable != nil && slices.ContainsFunc(c.servers, isRemote) {
+		tell("", c.unsavable.Error())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,27 @@ func (f *File) Options(cfg *config.File) *mcphybrid.Options {
 
 // Logins returns the folder in which logins are kept, or "" if there is none.
 func (f *File) Logins() string { return cmp.Or(f.Tokens, usersTokens()) }
+
+// CheckLogins returns an error if no login can be saved. Those that the folder has can be used all
+// the same.
+func (f *File) CheckLogins() error {
+	folder := f.Logins()
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		var made *os.File
+		if made, err = os.CreateTemp(folder, "check.*.tmp"); err == nil {
+			_, err = made.WriteString("x")
+			err = errors.Join(err, made.Close(), os.Remove(made.Name()))
+		}
+	}
+	if at := new(fs.PathError); errors.As(err, &at) {
+		err = at.Err // its path is of a file that was there for a moment
+	}
+	if err != nil {
+		return fmt.Errorf("no login can be saved in %s: %w", folder, err)
+	}
+	return nil
+}
 
 // usersTokens returns where the user's tokens are, or "" if there is no such place.
 func usersTokens() string {
