@@ -72,6 +72,7 @@ var kinds = []kind{
 	{"marks", warning, `read the definition; unless you trust it, write "tools": {"deny": [%s]}`, (*checkup).marked},
 	{"instructions", warning, `read them; unless you trust them, write "noInstructions": true`, (*checkup).markedInstructions},
 	{"pattern", warning, `correct or remove it: a mistyped pattern permits or forbids nothing`, reported("pattern")},
+	{"learned", warning, `name another file with the gateway's -learn, or use the version of mcphybrid that has written this one`, reported("learned")},
 	{"definition", warning, `tell the server's author, or update the server: the tool is left out`, reported("definition")},
 	{"needs", warning, `correct "needs" in the file`, reported("needs")},
 	{"prefix", warning, `give one of them a "prefix" of its own`, (*checkup).collisions},
@@ -253,6 +254,9 @@ func reported(kind string) finder {
 			server, what := subject(plain(err))
 			is := "definition"
 			switch {
+			case strings.HasPrefix(what, "what was learned: "):
+				is = "learned"
+				what, _, _ = strings.Cut(what, "; name another one")
 			case numbered.MatchString(what):
 			case strings.HasSuffix(what, "matches no tool"):
 				is = "pattern"
