@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -62,6 +63,7 @@ type gatewayOptions struct {
 //	       ── tools/call ──▶ one tool of mcp-go ──▶ Session.Call ──▶ server
 type gateway struct {
 	opts     gatewayOptions
+	instance string // by which it knows itself
 	mgr      *mcphybrid.Manager
 	front    *server.MCPServer
 	direct   wire.Sink        // the sink of the only client, or nil
@@ -100,7 +102,7 @@ const defaultWait = 4 * time.Second
 func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.WithDefaults()
 	g := &gateway{
-		opts:   opts,
+		opts: opts, instance: rand.Text(),
 		opened: openCalls{waiting: make(map[string]*openCall)}, clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]string), book: newCallBook(opts.servers), figures: figures.New(), logins: new(debug.Logins),
 	}
 	g.idle = sync.NewCond(&g.mu)
@@ -123,7 +125,7 @@ func newGateway(opts gatewayOptions) *gateway {
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
 		Servers: first, Cache: opts.cache, Learn: opts.learn, TokenStore: opts.tokens, Logger: opts.trust.Logger(log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
 		Trust: opts.trust.Policy, TrustStore: opts.trust.Store(), OpenURL: g.logins.Open,
-		Select: newSelections(), OnEvent: g.event,
+		Select: newSelections(), OnEvent: g.event, Extensions: g.extensions(),
 		OnResources: func(string) {
 			g.tellAll(mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged)
 			g.tellOwn()
@@ -206,6 +208,7 @@ func (g *gateway) newFront() *server.MCPServer {
 	})
 	front := server.NewMCPServer("mcphybrid", version.Of(),
 		append(g.addResources(hooks), g.addSkills(hooks), server.WithToolCapabilities(true), server.WithLogging(), server.WithHooks(hooks))...)
+	g.refuseItself(hooks)
 	g.addNotices(front, hooks)
 	g.addSubscriptions(hooks)
 	front.AddTool(mcp.NewTool(anyTool), g.call)
