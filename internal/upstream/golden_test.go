@@ -280,7 +280,7 @@ func TestGoldenPages(t *testing.T) {
 		{Resources, []string{`{"resources":[{"uri":"a"}]}`}}, {Resources, []string{`{"tools":[1]}`}}, {Resources, []string{`{"resources":[1,2,3,4]}`}}, {Templates, []string{`{"resourceTemplates":[1]}`}},
 		{Prompts, []string{`{"prompts":[1],"tools":[2,3]}`}}, {Skills, []string{`{"skills":[1]}`}}, {Skills, []string{`{"skills":[1,2,3,4]}`}}, {Skills, slices.Repeat([]string{`{"skills":[]}`}, 5)}, {Resources, slices.Repeat([]string{`{"resources":[]}`}, 5)},
 	} {
-		l := &listing{limits: Limits{MaxTools: 3, MaxPages: 4, MaxDefinition: 60, MaxListing: 150}, kind: c.kind, taskless: true}
+		l := &listing{limits: config.Limits{MaxTools: 3, MaxPages: 4, MaxDefinition: 60, MaxListing: 150}, kind: c.kind, taskless: true}
 		for _, page := range c.pages {
 			r := l.ask(transport.JSONRPCRequest{Header: http.Header{}})
 			got, err := l.takePage(json.RawMessage(page))
@@ -334,7 +334,7 @@ func TestGoldenWaits(t *testing.T) {
 		for _, reconnect := range []time.Duration{0, time.Millisecond, time.Second, 40 * time.Second, time.Minute, 2 * time.Minute} {
 			fmt.Fprintf(&b, "%v:", reconnect)
 			for _, failures := range []int{-1, 0, 1, 2, 5, 6, 16, 17, 100} {
-				fmt.Fprintf(&b, " %v", Limits{Reconnect: reconnect}.backoff(failures))
+				fmt.Fprintf(&b, " %v", backoff(reconnect, failures))
 			}
 			b.WriteString("\n")
 		}
@@ -360,7 +360,7 @@ func TestGoldenWaits(t *testing.T) {
 			"c b c 4 c 1 c y c", "c l c 19 c 1 c b 5 c", "c c l b 19 c 1 c", "c c b l 19 c 1 c", "c c b y c 5 c", "c c b n 5 c y", "c n c n c n o c", "c b o c 5 c", "c c c n n n c", "c n c n c n 10 c c y c", "c n c n c n 10 c g c n c",
 			"c c c c n n y n c", "c n c c n n 10 c n 19 c",
 		} {
-			c := newCircuit(Limits{MaxTimeouts: 3, CallTimeout: 10 * time.Second})
+			c := newCircuit(config.Limits{MaxTimeouts: 3, CallTimeout: 10 * time.Second})
 			var under []passage
 			fmt.Fprintf(&b, "%s:", script)
 			for step := range strings.FieldsSeq(script) {

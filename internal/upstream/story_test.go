@@ -248,7 +248,7 @@ func (s *story) push(message string) {
 	require.NoError(s.t, err)
 }
 
-func (s *story) open(cfg Config, l Limits) *Server {
+func (s *story) open(cfg Config, l config.Limits) *Server {
 	cfg.Name, cfg.URL, cfg.HTTPClient = "s", "https://h.example/mcp", &http.Client{Transport: s}
 	cfg.Log = slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -332,8 +332,8 @@ func newStory(t *testing.T, what string) *story {
 	return s
 }
 
-func storyLimits() Limits {
-	return Limits{
+func storyLimits() config.Limits {
+	return config.Limits{
 		StartTimeout: 20 * time.Second, CallTimeout: 10 * time.Second, MaxMessage: 1 << 20, MaxValues: 10_000, MaxDefinition: 1 << 16, MaxListing: 1 << 20, MaxTools: 100, MaxPages: 10,
 		MaxUnasked: 100, MaxSubscriptions: 2, MaxTimeouts: 2, Reconnect: time.Second, Refresh: 10 * time.Minute, Idle: 0,
 	}
