@@ -335,7 +335,7 @@ func newStory(t *testing.T, what string) *story {
 func storyLimits() config.Limits {
 	return config.Limits{
 		StartTimeout: 20 * time.Second, CallTimeout: 10 * time.Second, MaxMessage: 1 << 20, MaxValues: 10_000, MaxDefinition: 1 << 16, MaxListing: 1 << 20, MaxTools: 100, MaxPages: 10,
-		MaxUnasked: 100, MaxSubscriptions: 2, MaxTimeouts: 2, Reconnect: time.Second, Refresh: 10 * time.Minute, Idle: 0,
+		MaxUnasked: 100, MaxSubscriptions: 2, MaxTimeouts: 2, Reconnect: time.Second, Refresh: 10 * time.Minute,
 	}
 }
 
@@ -425,7 +425,7 @@ func TestGoldenModern(t *testing.T) {
 		s.says("skills/list", `result {"resultType":"complete","skills":[{"uri":"skill://s/SKILL.md"}]}`)
 		s.says("skills/get", `result {"resultType":"complete","skill":{"uri":"skill://s/SKILL.md"}}`, `result {"resultType":"complete"}`, "error -32002 no such skill")
 		limits := storyLimits()
-		limits.Idle = time.Hour
+		limits.IdleTimeout = time.Hour
 		token := "first-token"
 		srv := s.open(Config{
 			Server: config.Server{HeaderFunc: func(context.Context) (http.Header, error) {
@@ -505,7 +505,7 @@ func TestGoldenSubscriptions(t *testing.T) {
 		s.says("resources/subscribe", "result {}")
 		s.says("resources/unsubscribe", "result {}")
 		limits := storyLimits()
-		limits.Idle = time.Hour
+		limits.IdleTimeout = time.Hour
 		srv := s.open(Config{}, limits)
 		s.result(nil, srv.Start(t.Context()))
 		var stops []func()
