@@ -235,7 +235,7 @@ func TestGalleryOfReasons(t *testing.T) {
 		}
 		off, other := s.tools[65], s.tools[0]
 		part := []search.ScorePart{{Field: "name", Query: "off", Term: "off", Score: 1.5}}
-		s.found["mcp zz gone"] = snapshot.Search{Hits: []snapshot.Hit{{Tool: off}, {Tool: snapshot.Tool{Name: "unknown"}}, {Tool: s.tools[62]}}}
+		s.found["mcp zz  gone"] = snapshot.Search{Hits: []snapshot.Hit{{Tool: off}, {Tool: snapshot.Tool{Name: "unknown"}}, {Tool: s.tools[62]}}}
 		for query, found := range map[string]struct {
 			search, all snapshot.Search
 			explained   search.Explanation

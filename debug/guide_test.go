@@ -172,7 +172,8 @@ func TestLogins(t *testing.T) {
 		first, second := mcphybrid.LoginPage{Server: "crm", URL: "https://a.example/1"}, mcphybrid.LoginPage{Server: "crm", URL: "https://a.example/2"}
 		_, err := l.Open(ctx, first)
 		require.NoError(t, err)
-		_, err = l.Open(t.Context(), second)
+		again, endAgain := context.WithCancel(t.Context())
+		_, err = l.Open(again, second)
 		require.NoError(t, err)
 		end()
 		synctest.Wait()
@@ -187,6 +188,12 @@ func TestLogins(t *testing.T) {
 		assert.Equal(t, second, page)
 		_, ok = l.page("ann", "crm")
 		assert.False(t, ok, "hers is another one")
+		endAgain()
+		synctest.Wait()
+		_, ok = l.page("", "crm")
+		assert.False(t, ok, "it has ended")
+		_, err = l.Open(t.Context(), mcphybrid.LoginPage{Server: "more"})
+		assert.NoError(t, err)
 	})
 }
 
