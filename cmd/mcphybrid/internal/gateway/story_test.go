@@ -80,16 +80,18 @@ func (s *story) step(what string) {
 	}
 }
 
-// stateOf and markOf match what is random in messages: the state of an open call, and the mark of an error that has more
-// than its words, which is taken off on the way out.
+// What is random in messages, or the same in all: the state of an open call, what a client says of itself, and the mark of an
+// error that has more than its words, which is taken off on the way out.
 var (
 	stateOf = regexp.MustCompile(`("requestState":")[^"]+`)
+	metaOf  = regexp.MustCompile(`"_meta":\{"io\.modelcontextprotocol/protocolVersion":.*"io\.modelcontextprotocol/clientCapabilities":(.*),"io\.modelcontextprotocol/clientInfo":\{[^}]*\}\}`)
 	markOf  = regexp.MustCompile(`"[A-Z2-7]{26}:`)
 )
 
 // short names the tools of a long list, and leaves out what differs from version to version.
 func (s *story) short(line string) string {
 	line = strings.ReplaceAll(line, version.Of(), "VERSION")
+	line = metaOf.ReplaceAllString(line, `"_meta":{…$1}`)
 	line = markOf.ReplaceAllString(stateOf.ReplaceAllString(line, "${1}STATE"), `"MARK:`)
 	var list struct {
 		ID     int
@@ -139,6 +141,12 @@ func (s *story) end(name, shows string) {
 	s.asks.Wait()
 	s.g.close()
 	s.step("it is closed")
+	s.compare(name, shows)
+}
+
+// compare compares the story so far with a golden file, which begins with what it shows.
+func (s *story) compare(name, shows string) {
+	s.t.Helper()
 	commandtest.Golden(s.t, name+".golden", shows+"\n"+s.told.String())
 }
 
@@ -293,6 +301,60 @@ func TestStoryOfManyTools(t *testing.T) {
 			s.end("story-many-"+name, "A client of a gateway with many tools, until it ends while calls run.")
 		})
 	}
+}
+
+// A client of the protocol 2026-07-28 has no session: each request says who it is, and questions are answers.
+func TestStoryOfQuestions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := tell(t, gatewayOptions{servers: append(curiousServers(), mcphybrid.ServerConfig{Name: "larder", InProcess: larder()}), ask: true, logCalls: true, grace: time.Second})
+		ask := func(id int, method, params, can string) (state string) {
+			params = strings.TrimSuffix(params, "}")
+			if params != "{" {
+				params += ","
+			}
+			s.ask(id, method, fmt.Sprintf(`%s"_meta":{%q:%q,%q:%s,%q:{"name":"teller","version":"1"}}}`, params, mcp.MetaKeyProtocolVersion, mcp.ProtocolVersion20260728, mcp.MetaKeyClientCapabilities, can, mcp.MetaKeyClientInfo))
+			if all := regexp.MustCompile(`"requestState":"([^"]+)"`).FindAllStringSubmatch(s.out.String(), -1); all != nil {
+				return all[len(all)-1][1]
+			}
+			return ""
+		}
+		const all = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
+		for i, method := range []string{"server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list", "ping"} {
+			ask(1+i, method, `{}`, `{}`)
+		}
+		ask(10, "tools/call", `{"name":"mcp_larder__echo","arguments":{"text":"hi"}}`, `{}`)
+		ask(11, "resources/read", `{"uri":"mem://jam"}`, `{}`)
+		ask(12, "resources/read", `{"uri":"mem://other"}`, `{}`)
+		ask(13, "prompts/get", `{"name":"mcp_larder__menu","arguments":{"guest":"Ann"}}`, `{}`)
+		answers := map[string][]string{
+			"elicit": {`{"action":"accept","content":{"color":"red"}}`, `{"action":"accept","content":{"color":"green"}}`, `{"action":"accept"}`, `{"action":"decline"}`, `{"action":"cancel"}`, `{"action":"odd"}`, `5`},
+			"page":   {`{"action":"accept"}`, `{"action":"decline"}`},
+			"sample": {`{"role":"assistant","model":"m","content":{"type":"text","text":"poem"}}`, `{"action":"accept"}`},
+			"roots":  {`{"roots":[{"uri":"file:///a","name":"a"}]}`, `{"roots":5}`, `{}`},
+		}
+		id := 20
+		for _, server := range []string{"curious", "modern"} {
+			for _, kind := range []string{"elicit", "page", "sample", "roots"} {
+				call := fmt.Sprintf(`{"name":"mcp_%s__ask","arguments":{"kind":%q,"text":"https://e.example/"}`, server, kind)
+				ask(id, "tools/call", call+"}", `{}`)
+				name := map[string]string{"curious": "question-1", "modern": "q"}[server]
+				for _, answer := range answers[kind] {
+					state := ask(id+1, "tools/call", call+"}", all)
+					ask(id+2, "tools/call", call+fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:%s}}`, state, name, answer), all)
+				}
+				id += 10
+			}
+		}
+		state := ask(id, "tools/call", `{"name":"mcp_curious__ask","arguments":{"kind":"elicit","text":"x"}}`, all)
+		ask(id+1, "tools/call", fmt.Sprintf(`{"name":"mcp_curious__ask","arguments":{"kind":"elicit","text":"x"},"requestState":%q,"inputResponses":{"other":{"action":"accept"}}}`, state), all)
+		ask(id+2, "tools/call", fmt.Sprintf(`{"name":"mcp_curious__ask","arguments":{"kind":"elicit","text":"y"},"requestState":%q,"inputResponses":{"question-1":{"action":"accept"}}}`, state), all)
+		ask(id, "tools/call", `{"name":"mcp_curious__ask","arguments":{"kind":"elicit","text":"x"},"requestState":"made up","inputResponses":{"q":{"action":"accept"}}}`, all)
+		s.compare("story-questions", "A client of the protocol 2026-07-28, and the questions of servers.")
+		s.g.drain() // which of those that wait for an answer ends how is a race
+		s.asks.Wait()
+		s.g.close()
+	})
 }
 
 // Who is healthy, and what is counted.
