@@ -13,13 +13,14 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/require"
+
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/mcphybrid/mcphybrid/scan"
-	"github.com/stretchr/testify/require"
 )
 
 // listed writes findings, a line each.
@@ -104,8 +105,8 @@ func TestAilments(t *testing.T) {
 	}
 	c := &checkup{path: "mcp.json", servers: []mcphybrid.ServerConfig{{Name: "b"}, {Name: "a", Disabled: true}, {Name: "c", Disabled: true}},
 		problems: []error{errors.New(`server "a": want exactly one of command and url`), errors.New(`server "c": want exactly one of command and url`), errors.New(`server "b": environment variables not set: X, Y`), errors.New(`server "b": "${input:my-key 1}": no such input: set a function that does`), errors.New("odd")},
-		notes: []string{`mcp.json: server "a": "comand" is not known here and has no effect; did you mean "command"?`, `mcp.json: server "b": "comand" is not known here and has no effect; did you mean "command"?`, `mcp.json: server "c": "x" is not known here and has no effect`, `mcp.json: server "c": "alwaysAllow" has no effect`, `"top" is not known here and has no effect`},
-		faults: []error{&mcphybrid.CollisionError{Server: "c", First: "b", Prefix: "mcp_b_1"}},
+		notes:    []string{`mcp.json: server "a": "comand" is not known here and has no effect; did you mean "command"?`, `mcp.json: server "b": "comand" is not known here and has no effect; did you mean "command"?`, `mcp.json: server "c": "x" is not known here and has no effect`, `mcp.json: server "c": "alwaysAllow" has no effect`, `"top" is not known here and has no effect`},
+		faults:   []error{&mcphybrid.CollisionError{Server: "c", First: "b", Prefix: "mcp_b_1"}},
 	}
 	b.WriteString("\nof a file\n")
 	for _, f := range c.findings() {

@@ -13,11 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/findability"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
-	"github.com/stretchr/testify/require"
 )
 
 // What each flag sets, and which flags don't go together.
