@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
@@ -157,4 +158,22 @@ func TestWhatIsPrinted(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left, "no temporary file stays")
 	commandtest.Golden(t, "printed.golden", strings.ReplaceAll(b.String(), dir, "DIR"))
+}
+
+// An address is asked over https, and by a number of loopback also over http: by no name, which somebody else may answer to.
+func TestAddressesOfRegistries(t *testing.T) {
+	t.Parallel()
+	const refused = "want an https address"
+	for _, address := range []string{"http://registry.example/", "http://localhost:1/", "http://10.0.0.1/", "ftp://127.0.0.1/", "file:///etc/passwd", "http://user:hunter22@h.example/"} {
+		_, err := find(t.Context(), address, "x")
+		require.ErrorContains(t, err, refused, address)
+		assert.NotContains(t, err.Error(), "hunter22")
+	}
+	for _, address := range []string{"https://127.0.0.1:1/", "http://127.0.0.1:1/", "http://[::1]:1/"} { // nobody answers there
+		_, err := find(t.Context(), address, "x")
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), refused, address)
+	}
+	_, err := find(t.Context(), "https://%zz/", "x")
+	assert.Error(t, err)
 }

@@ -8,16 +8,19 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/findability"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 )
 
@@ -336,4 +339,30 @@ func TestRefusedFiles(t *testing.T) {
 	}
 	b.WriteString(hint([]string{"a", "b"}) + "\n")
 	commandtest.Golden(t, "files.golden", b.String())
+}
+
+// Lists of a miss are [] in JSON if they are empty, and its own: what is changed in them changes no answer.
+func TestListsOfMisses(t *testing.T) {
+	t.Parallel()
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}})
+	t.Cleanup(func() { require.NoError(t, mgr.Close()) })
+	require.NoError(t, mgr.AddTools("s", mcptest.Echo("one", "Soup"), mcptest.Echo("two", "Soup"), mcptest.Echo("three", "Salad")))
+	tools := mgr.DeferredTools()
+	for _, test := range []struct {
+		query, want string
+		at          int
+	}{
+		{"soup", `{"line":1,"id":"q","query":"soup","wanted":[],"nearest":"s/two","rank":2,"first":"s/one","decide":[],"lacks":[],"words":[],"helped":0}`, 1},
+		{"zeppelin", `{"line":1,"id":"q","query":"zeppelin","wanted":[],"nearest":"s/three","rank":0,"first":"","decide":[],"lacks":["zeppelin"],"words":[],"helped":0}`, 2},
+	} {
+		i := slices.IndexFunc(tools, func(t *mcphybrid.BridgeTool) bool { return t.OriginalName() == []string{"one", "two", "three"}[test.at] })
+		m := newMiss(query{ID: "q", Query: test.query, line: 1}, nil, findability.Ask(mgr.Default(), test.query, tools[i]))
+		data, err := json.Marshal(m)
+		require.NoError(t, err)
+		assert.JSONEq(t, test.want, string(data))
+		if len(m.Lacks) > 0 {
+			m.Lacks[0] = "changed"
+			assert.Equal(t, []string{"zeppelin"}, m.why.Lacks)
+		}
+	}
 }

@@ -205,6 +205,7 @@ func TestStreamsEnd(t *testing.T) {
 	})})
 	assert.Equal(t, 200, ask(h, "POST", "/mcp", "{}", nil).Code)
 	assert.Equal(t, 200, ask(h, "POST", "/mcp", "{}", headers{mcp.HeaderMethod: string(mcp.MethodSubscriptionsListen)}).Code)
+	assert.Equal(t, 200, ask(h, "GET", "/mcp", "", headers{server.HeaderKeySessionID: "x"}).Code)
 }
 
 // The flags for HTTP need an address, and names of hosts are names alone.
