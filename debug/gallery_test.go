@@ -11,13 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/stretchr/testify/assert"
 )
 
 // manySessions are n sessions with the default one.

@@ -13,13 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // What an operator reads names the key of the file that mends it, and says how the program

@@ -21,15 +21,14 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/mcphybrid/mcphybrid/store"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // failing returns a tool that answers with an error.

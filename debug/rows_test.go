@@ -5,11 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/stretchr/testify/assert"
 )
 
 // A duration is in the largest unit of which it has two, but for the smallest ones.

@@ -13,12 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // What a file becomes with one more server, or why it is left as it is.

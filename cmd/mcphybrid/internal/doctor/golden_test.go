@@ -13,14 +13,13 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/stretchr/testify/require"
-
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/mcphybrid/mcphybrid/scan"
+	"github.com/stretchr/testify/require"
 )
 
 // listed writes findings, a line each.

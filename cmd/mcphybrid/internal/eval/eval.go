@@ -53,7 +53,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"

@@ -14,14 +14,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/findability"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // What each flag sets, and which flags don't go together.
@@ -355,7 +354,9 @@ func TestListsOfMisses(t *testing.T) {
 		{"soup", `{"line":1,"id":"q","query":"soup","wanted":[],"nearest":"s/two","rank":2,"first":"s/one","decide":[],"lacks":[],"words":[],"helped":0}`, 1},
 		{"zeppelin", `{"line":1,"id":"q","query":"zeppelin","wanted":[],"nearest":"s/three","rank":0,"first":"","decide":[],"lacks":["zeppelin"],"words":[],"helped":0}`, 2},
 	} {
-		i := slices.IndexFunc(tools, func(t *mcphybrid.BridgeTool) bool { return t.OriginalName() == []string{"one", "two", "three"}[test.at] })
+		i := slices.IndexFunc(tools, func(t *mcphybrid.BridgeTool) bool {
+			return t.OriginalName() == []string{"one", "two", "three"}[test.at]
+		})
 		m := newMiss(query{ID: "q", Query: test.query, line: 1}, nil, findability.Ask(mgr.Default(), test.query, tools[i]))
 		data, err := json.Marshal(m)
 		require.NoError(t, err)

@@ -17,12 +17,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-	"github.com/stretchr/testify/require"
-
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/version"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/require"
 )
 
 // A story is what a client and a gateway say to each other, step by step, and what the gateway logs meanwhile.

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 )
 
 // What is read of a file of tokens, and why it is refused: in words that tell no token.
