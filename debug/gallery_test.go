@@ -79,7 +79,7 @@ func TestGallery(t *testing.T) {
 			sessions: []snapshot.Session{
 				{Turn: 2, Disclosure: "activation", Stats: snapshot.Stats{Servers: 3, Tools: 1009, Inline: 3, Deferred: 1002, Active: 4, Usage: snapshot.Usage{Calls: 2, Errors: 1, Latency: 6 * time.Second}, Searches: 5, EmptySearches: 2, Activations: 6,
 					Tokens: snapshot.Tokens{All: 9000, Inline: 100, Meta: 200, Active: 300, Sections: 400, Searches: 500}}},
-				{Number: 7, Began: ago(time.Minute), Label: says("ticket secret"), User: alice, Intent: says("clean up"), Turn: 1234, Disclosure: "provider", Why: "it is long", Losses: []snapshot.Loss{{At: ago(2 * time.Second), Tokens: 7000, Cause: "provider", Miss: "tools_changed"}, {At: ago(time.Hour), Tokens: 50, Cause: string(mcphybrid.LossPause)}},
+				{Number: 7, Began: ago(time.Minute), Label: says("ticket secret"), User: alice, Intent: says("clean up"), Turn: 1234, Disclosure: "provider", Why: "it is long", Losses: []snapshot.Loss{{At: ago(2 * time.Second), Tokens: 7000, Cause: snapshot.LossProvider, Miss: "tools_changed"}, {At: ago(time.Hour), Tokens: 50, Cause: snapshot.LossPause}},
 					Stats: snapshot.Stats{Measured: snapshot.Measured{Requests: 3, Input: 8000, Cached: 1000, Written: 600, Output: 42, Losses: 2, Lost: 7050}, EstimatedSaved: -1500, Tokens: snapshot.Tokens{All: 10, Inline: 11}}},
 				{Number: 5, Began: ago(time.Hour), Disclosure: mcphybrid.Automatic.String()},
 			},
@@ -93,7 +93,7 @@ func TestGallery(t *testing.T) {
 				{Kind: string(mcphybrid.EventCall), At: ago(3 * time.Second), Number: 0, Tools: []string{}, Server: "s2", Err: "same", Cause: snapshot.Cause{What: "same"}},
 				{Kind: string(mcphybrid.EventServer), At: ago(4 * time.Second), Number: -1, Server: "s2", State: "down", Err: "same", Cause: snapshot.Cause{What: "same"}, Times: 1500, First: ago(time.Hour)},
 				{Kind: string(mcphybrid.EventServer), At: ago(4 * time.Second), Number: -1, Server: "s6", User: "bob", State: "ready", Took: time.Minute},
-				{Kind: string(mcphybrid.EventCacheLost), At: ago(5 * time.Second), Number: 7, Loss: snapshot.Loss{Tokens: 7000, Cause: "provider", Miss: "tools_changed"}},
+				{Kind: string(mcphybrid.EventCacheLost), At: ago(5 * time.Second), Number: 7, Loss: snapshot.Loss{Tokens: 7000, Cause: snapshot.LossProvider, Miss: "tools_changed"}},
 				{Kind: string(mcphybrid.EventStore), At: ago(6 * time.Second), Number: -1, Store: "Cache", Err: "away"},
 			},
 			stores: []snapshot.Store{
@@ -151,7 +151,7 @@ func TestGallery(t *testing.T) {
 		gallery(t, &b, o, "view=users")
 		time.Sleep(time.Second)
 		gallery(t, &b, o, "view=users")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		gallery(t, &b, o, "view=users")
 		golden(t, "gallery-operator", "The pages for an operator, of the same Manager, then buttons, and what they did.", b.String()+"\n======== what was done\n"+strings.Join(s.did, "\n")+"\n")
 	})
