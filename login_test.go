@@ -437,3 +437,34 @@ func TestTokenStoreThatHangs(t *testing.T) {
 	assert.True(t, mgr.RemoveServer("web"))
 	assert.Zero(t, a.Count().Refreshes)
 }
+
+// A login that can't be saved is told, and the server is connected: the login counts while the
+// Manager lives.
+func TestLoginIsNotSaved(t *testing.T) {
+	t.Parallel()
+	a := mcptest.NewAuthority(t, echoHandler())
+	m := NewManager(&Options{
+		Servers: []ServerConfig{{Name: "web", URL: a.Server}}, TokenStore: unwritable{},
+		OpenURL: func(_ context.Context, page LoginPage) (string, error) {
+			mcptest.Browse(t, page.URL)
+			return "", nil
+		},
+	})
+	defer m.Close()
+	require.Error(t, m.Start(t.Context()))
+	err := m.Login(t.Context(), "web")
+	assert.EqualError(t, err, `mcphybrid: login to server "web": the login counts only until this program ends: it is read-only`)
+	assert.Equal(t, StateReady, m.Servers()[0].State)
+	_, err = m.Call(t.Context(), "mcp_web__echo", nil)
+	assert.NoError(t, err)
+}
+
+// unwritable is an empty token store that stays so.
+type unwritable struct{}
+
+func (unwritable) Update(_ context.Context, _ string, change func([]byte) ([]byte, error)) error {
+	if changed, err := change(nil); err != nil || changed == nil {
+		return err
+	}
+	return errors.New("it is read-only")
+}

@@ -47,7 +47,7 @@ func (s *Session) double() *Session {
 	d := &Session{
 		tenant: s.tenant, rights: s.rights, asked: s.asked, seen: s.seen, active: s.active, unavailable: s.unavailable, overflow: s.overflow, full: s.full,
 		lastUsed: maps.Clone(s.lastUsed), userTurn: s.userTurn, shown: slices.Clip(s.shown), knownNames: s.knownNames, shownAs: s.shownAs, metas: s.metas, restored: s.restored, activations: s.activations,
-		usage: s.usage, ledger: s.ledger.double(), intent: s.intent, closed: s.closed, skills: s.skills,
+		usage: s.usage, ledger: s.ledger.double(), intent: s.intent, closed: s.closed,
 	}
 	d.pages.offered, d.links = s.pages.offered, s.links
 	d.disclosure.Store(s.disclosure.Load())

@@ -152,8 +152,8 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 		lines = append(lines, fmt.Sprint(tool.Name, " ", tool.Standing, " ", tool.Reason, ", ", tool.Used))
 	}
 	assert.Equal(t, []string{
-		"mcp_a__tool_000 inline there is room, 0", "mcp_a__tool_001 deferred 1 tools before it are inline, 0",
-		"mcp_a__tool_002 deferred 1 tools before it are inline, 0", "mcp_git__log active 1 tools before it are inline, 2", "mcp_git__push quarantined , 0",
+		"mcp_a__tool_000 inline there is room, 0", "mcp_a__tool_001 deferred 1 tool before it is inline, 0",
+		"mcp_a__tool_002 deferred 1 tool before it is inline, 0", "mcp_git__log active 1 tool before it is inline, 2", "mcp_git__push quarantined , 0",
 	}, lines)
 	push, change := tools[4], changedTools(mgr)[0]
 	assert.Equal(t, &snapshot.Change{Kind: "tool", Server: "git", Tool: "push", Name: "mcp_git__push", Quarantined: true, Since: change.Since, Was: change.Was, Is: change.Is, User: push.User}, push.Changed)

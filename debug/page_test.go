@@ -237,7 +237,7 @@ func TestPageWhyNot(t *testing.T) {
 		{"mcp_crm__update_record_20", "update a record", "", `A search does not find it: it finds 5 tools, and the last of them, mcp_crm__update_record_\d\d, scores \d`},
 		{"mcp_crm__update_record_20", "the of", "", "the query has no word to search for"},
 		{"zebra", "find a zebra", "", "A search finds it: it is number 1 of 1."},
-		{"zebra", "", "", "deferred It is deferred, since 1 tools before it are inline: the model has it once a search finds it."},
+		{"zebra", "", "", "deferred It is deferred, since 1 tool before it is inline: the model has it once a search finds it."},
 		{"mcp_crm__update_record_39", "", "", `The catalog has no such tool. ServerConfig.Tools of server "crm" does not permit it: it denies "*_39".`},
 		{"mcp_crm__update_record_38", "", "", `Options.Access does not permit it: it denies "*_38".`},
 		{"mcp_gone__query", "", "", `The catalog has no such tool. Server gone is down and has not listed its tools: program not found: no-such-program`},
