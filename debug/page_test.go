@@ -348,6 +348,7 @@ func TestPageIsLive(t *testing.T) {
 	resp := open()
 	defer resp.Body.Close()
 	assert.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	assert.Equal(t, "no", resp.Header.Get("X-Accel-Buffering"), "proxies pass each page on at once")
 	assert.Contains(t, resp.Header.Get("Content-Security-Policy"), "default-src 'none'")
 	lines := bufio.NewReader(resp.Body)
 	next := func() string {

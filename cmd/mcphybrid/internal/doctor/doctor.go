@@ -264,15 +264,18 @@ func (d *diagnosis) print(s *terminal.Sheet, several bool) {
 func grouped(all []finding) (list []finding) {
 	place := make(map[finding]int) // by the finding without its server
 	for _, f := range all {
-		alike := f
-		alike.Server = ""
-		i, ok := place[alike]
-		if !ok || f.Server == "" {
-			place[alike] = len(list)
+		if f.Server == "" {
 			list = append(list, f)
 			continue
 		}
-		list[i].Server += ", " + f.Server
+		alike := f
+		alike.Server = ""
+		if i, ok := place[alike]; ok {
+			list[i].Server += ", " + f.Server
+			continue
+		}
+		place[alike] = len(list)
+		list = append(list, f)
 	}
 	return list
 }
