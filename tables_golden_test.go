@@ -44,6 +44,10 @@ func compareTable(t *testing.T, name, about string, script func(*factTable)) {
 func (t *factTable) row(input string, outputs ...any) {
 	t.out.WriteString(input + "\n")
 	for _, v := range outputs {
+		if line, ok := v.(string); ok {
+			t.out.WriteString("    " + strings.ReplaceAll(line, "\n", `\n`) + "\n")
+			continue
+		}
 		t.out.WriteString("    " + strings.ReplaceAll(t.show(v), "\n", "\n    ") + "\n")
 	}
 }
