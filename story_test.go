@@ -85,7 +85,7 @@ func (s *story) step(title string, do func()) {
 	heard := s.heard
 	s.heard = nil
 	s.mu.Unlock()
-	kinds := []string{"said", "asked", "log", "of servers", "of sessions"}
+	kinds := []string{"said", "asked", "log", "of definitions", "of servers", "of sessions"}
 	slices.SortStableFunc(heard, func(a, b heardLine) int {
 		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)), strings.Compare(a.server, b.server))
 	})
@@ -155,6 +155,10 @@ func (s *story) options(opts Options) *Options {
 		return a
 	}}))
 	opts.OnEvent = func(e Event) {
+		if e.Kind == EventChanged {
+			s.hear("of definitions", e.Server, "event %s", s.show(e))
+			return
+		}
 		if e.Session == nil {
 			s.hear("of servers", e.Server, "event %s", s.show(e))
 			return
@@ -169,7 +173,7 @@ type storyLog struct{ *story }
 var serverOfLog = regexp.MustCompile(` server=("[^"]*"|\S*)`)
 
 func (l storyLog) Write(line []byte) (int, error) {
-	server := ""
+	server := "-" // of no server
 	if found := serverOfLog.FindSubmatch(line); found != nil {
 		server = string(found[1])
 	}
@@ -422,7 +426,11 @@ func (o *storyServer) HandleMessage(ctx context.Context, message json.RawMessage
 			line += " " + more
 		}
 	}
-	o.s.hear("said", "", "%s", line)
+	if kind, _, _ := strings.Cut(r.Method, "/"); kind == "server" || kind == "initialize" || kind == "notifications" || strings.HasSuffix(r.Method, "/list") {
+		o.s.hear("asked", o.name, "%s", line) // by its own goroutine
+	} else {
+		o.s.hear("said", "", "%s", line)
+	}
 	if slow > 0 {
 		select {
 		case <-time.After(slow):
