@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -218,6 +219,7 @@ func TestStoryForPeople(t *testing.T) {
 		})
 		s.step("the server that fails is removed", func() { s.say("RemoveServer", m.RemoveServer("secret-key-0123456789")) })
 		s.step("the Manager is closed", func() { s.say("Close", m.Close()) })
+		runtime.KeepAlive(one) // people are shown sessions for as long as they are in use
 	})
 }
 

@@ -160,7 +160,7 @@ func (s *story) options(opts Options) *Options {
 			return
 		}
 		if e.Session == nil {
-			s.hear("of servers", e.Server, "event %s", s.show(e))
+			s.hear("of servers", cmp.Or(e.Server, `""`), "event %s", s.show(e))
 			return
 		}
 		s.hear("of sessions", "", "event %s", s.show(e))
