@@ -114,6 +114,7 @@ func TestStoryOfServers(t *testing.T) {
 			s.say("a bad name", m.AddTools("\xff", echoTool("a", "A")))
 			s.say("a server's name", m.AddTools("notes", echoTool("a", "A")))
 			s.say("bad ones", m.AddTools("local", echoTool("a", "A"), echoTool("", "B"), mcpserver.ServerTool{Tool: mcp.NewToolWithRawSchema("c", "C", []byte(`[]`))}))
+			s.say("one that can't be written", m.AddTools("local", mcpserver.ServerTool{Tool: mcp.Tool{Name: "d", InputSchema: mcp.ToolInputSchema{Type: "object"}, RawInputSchema: []byte(`{}`)}}))
 			s.say("twice the same", m.AddTools("local", echoTool("a", "A"), echoTool("a", "B")))
 			s.say("two", m.AddTools("local", echoTool("a", "A"), mcpserver.ServerTool{Tool: mcp.NewTool("idle")}))
 			s.say("one that is there", m.AddTools("local", echoTool("b", "B"), echoTool("a", "A")))

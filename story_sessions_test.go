@@ -726,6 +726,14 @@ func TestStoryOfTheCache(t *testing.T) {
 			s.pass(3 * time.Second)
 			_ = other.Close()
 		})
+		private := mcpserver.NewMCPServer("web", "1", mcpserver.WithCacheHints(0, mcp.CacheScopePrivate))
+		private.AddTools(doing("open"), doing("mine"))
+		public := web
+		web = private
+		process("its list is private now", one(func(c *ServerConfig) { c.Eager = true }), nil)
+		process("so it is not kept", one(nil), nil)
+		web = public
+		process("it is public again", one(nil), nil)
 		process("it is removed", one(nil), func(m *Manager) { s.say("RemoveServer", m.RemoveServer("web")) })
 		process("and comes back", one(nil), nil)
 		doc.FailParts(errOfStory)
@@ -737,6 +745,53 @@ func TestStoryOfTheCache(t *testing.T) {
 		doc.Data = []byte("{")
 		s.silent = nil
 		process("the cache is no cache", one(nil), func(m *Manager) { s.say("Refresh", m.Refresh()) })
+	})
+}
+
+// What a session counts of the provider's cache, and why it says that the cache was lost.
+func TestStoryOfUsage(t *testing.T) {
+	tellStory(t, "usage", "Requests of sessions whose provider's cache is lost again and again, and what the session takes for the cause.", func(s *story) {
+		for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
+			srv := changing(doing("a"), doing("b"), doing("c"), doing("d"))
+			m := s.manager(Options{Inline: InlineOptions{Max: 1}, Limits: ServerLimits{Refresh: -1}, Servers: []ServerConfig{{Name: "x", InProcess: srv}}})
+			if err := m.Start(s.Context()); err != nil {
+				s.say("Start", err)
+			}
+			one := m.NewSession(&SessionOptions{Label: d.String(), Disclosure: d, Registry: NewRegistry()})
+			s.picture = func() []string {
+				return []string{s.show(one.Stats().Measured), fmt.Sprint("saved ", one.Stats().EstimatedSaved)}
+			}
+			s.last = nil
+			lost := func(title string, do func()) {
+				s.step(d.String()+": "+title, func() {
+					one.CountUsage(provider.Usage{Input: 9000, Written: 9000, Output: 5})
+					do()
+					one.CountUsage(provider.Usage{Input: 9000})
+				})
+			}
+			lost("nothing was shown", func() {})
+			lost("the list is shown", func() { one.Tools() })
+			lost("and the sections", func() { one.PromptSections(PromptFull) })
+			lost("a tool becomes active", func() { one.ActivateTools([]string{"mcp_x__b"}) })
+			lost("a server comes, and the sections are read", func() {
+				_ = m.AddTools("y", doing("e"), doing("f"))
+				one.PromptSections(PromptFull)
+			})
+			lost("a Turn", func() { _, _ = one.Turn(provider.Anthropic, "claude-opus-4-8") })
+			lost("a tool becomes active after it", func() {
+				one.ActivateTools([]string{"mcp_x__c"})
+				_, _ = one.Turn(provider.Anthropic, "claude-opus-4-8")
+			})
+			lost("a pause", func() { s.pass(5*time.Minute + time.Second) })
+			lost("Compact", func() { one.Compact() })
+			lost("Compact twice", func() {
+				one.Tools()
+				one.CountUsage(provider.Usage{Input: 9000, Written: 9000})
+				one.Compact()
+				one.Compact()
+			})
+			lost("closed", func() { one.Close() })
+		}
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math"
 	"path/filepath"
@@ -770,15 +771,47 @@ func TestStoreMeterTable(t *testing.T) {
 		told = nil
 		meter.lost()
 		table.row("a lease is lost", append([]any{meter.figures.Conflicts}, told...)...)
+		of, leases := m.ObserveSessions(failingSessions{}), m.ObserveLeases(failingSessions{})
+		state, revision, err := of.Get(context.Background(), "id")
+		table.row("Get", string(state), revision, err)
+		revision, err = of.Put(context.Background(), "id", nil, 7)
+		table.row("Put", revision, err)
+		table.row("Delete", of.Delete(context.Background(), "id", 7))
+		for id, err := range of.List(context.Background()) {
+			table.row("List", id, err)
+		}
+		held, release, err := leases.Lease(context.Background(), "id")
+		table.row("Lease", held != nil, release != nil, err)
 		look := look(table, m, 0)
 		for _, st := range look.Stores() {
+			st.Latency, st.Longest = min(st.Latency, 15*time.Second), min(st.Longest, 3*time.Second)
+			if st.Name != "Cache" { // which was told how long its calls took
+				st.Latency, st.Longest = 0, 0
+			}
 			st.Away = time.Time{}
 			table.row("people are shown", st)
 		}
 	})
 }
 
-// A prefix that stands for nothing else.
+// failingSessions are a store that answers, and fails all the same.
+type failingSessions struct{}
+
+func (failingSessions) Get(context.Context, string) ([]byte, uint64, error) {
+	return []byte("state"), 5, errOfStory
+}
+func (failingSessions) Put(context.Context, string, []byte, uint64) (uint64, error) {
+	return 8, store.ErrConflict
+}
+func (failingSessions) Delete(context.Context, string, uint64) error { return store.ErrUnavailable }
+func (failingSessions) List(context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { yield("id", errOfStory) }
+}
+func (failingSessions) Lease(ctx context.Context, _ string) (context.Context, func(), error) {
+	return ctx, func() {}, errOfStory
+}
+
+// The first, the fourth, the sixteenth attempt and so on are powers of four.
 func TestPowersOfFour(t *testing.T) {
 	compareTable(t, "attempts", "Which of the attempts in vain are logged as warnings.", func(table *factTable) {
 		var logged []int
