@@ -731,7 +731,7 @@ func TestStoryOfTheCache(t *testing.T) {
 		public := web
 		web = private
 		process("its list is private now", one(func(c *ServerConfig) { c.Eager = true }), nil)
-		process("so it is not kept", one(nil), nil)
+		process("it is not kept, and what was public stays for a month", one(nil), nil)
 		web = public
 		process("it is public again", one(nil), nil)
 		process("it is removed", one(nil), func(m *Manager) { s.say("RemoveServer", m.RemoveServer("web")) })
