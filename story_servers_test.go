@@ -126,6 +126,9 @@ func TestStoryOfServers(t *testing.T) {
 			}}))
 			s.say("none", m.AddTools("empty"))
 		})
+		s.step("tools that speak of others", func() {
+			s.say("AddTools", m.AddTools("speaks", echoTool("one", "Call `mcp_notes__add` first, then `two`."), echoTool("two", "Better than `find` and `mcp_speaks__one`, and `tool_001`.")))
+		})
 		s.step("these are called", func() {
 			for _, name := range []string{"a", "idle", "lost", "panics", "waits"} {
 				r, err := m.Call(bg, "mcp_local__"+name, `{"n":1}`)

@@ -13,6 +13,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/jq"
@@ -510,6 +513,24 @@ func (r *loggedRegistry) SetDeferredActivator(activate func(string) bool) {
 	r.ToolRegistry.SetDeferredActivator(activate)
 }
 
+// What a session returns is the caller's own.
+func TestReturnedSlicesAreTheCallers(t *testing.T) {
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Servers: []ServerConfig{inProcess("a", 5)}})
+	s := m.NewSession(nil)
+	s.ActivateTools([]string{"mcp_a__tool_003", "mcp_a__tool_004"})
+	for name, list := range map[string]func() []*BridgeTool{"inline": s.InlineTools, "deferred": s.DeferredTools, "active": s.ActiveTools, "of apps": func() []*BridgeTool { return s.AppTools("a") }} {
+		first := list()
+		require.NotEmpty(t, first, name)
+		want := slices.Clone(first)
+		clear(first)
+		assert.Equal(t, want, list(), name)
+	}
+	tools := s.Tools()
+	want := slices.Clone(tools)
+	clear(tools)
+	assert.Equal(t, namesOf(want), namesOf(s.Tools()))
+}
+
 // A host's table of tools follows what its session offers.
 func TestStoryOfARegistry(t *testing.T) {
 	tellStory(t, "registry", "A host's table of tools, which follows its session, also after it has panicked.", func(s *story) {
@@ -884,6 +905,18 @@ func TestStoryOfStates(t *testing.T) {
 			}
 			for _, state := range []string{"", "{", "[]", "null", "{}"} {
 				s.say(state, third(home.RestoreSession(json.RawMessage(state), nil)))
+			}
+		})
+		s.step("forged conversations", func() {
+			one := home.NewSession(&SessionOptions{Disclosure: ByBridge})
+			_, _ = one.Turn(provider.Anthropic, "claude-opus-4-8")
+			good := string(one.Save())
+			for _, of := range [][2]string{{`"by":"bridge"`, `"by":"none"`}, {`"by":"bridge"`, `"by":"automatic"`}, {`"by":"bridge"`, `"by":"provider"`}, {`"begun":`, `"begun":1`}, {`"begun":`, `"begun":-`}, {`"why":`, `"why":9`}, {`"why":`, `"why":-`}} {
+				restored, changed, err := home.RestoreSession(json.RawMessage(strings.Replace(good, of[0], of[1], 1)), nil)
+				s.say(of[0]+" is "+of[1], strings.Contains(good, of[0]), changed, err)
+				if err == nil {
+					s.say("  it has", restored.Disclosure(), namesOf(restored.Tools()))
+				}
 			}
 		})
 		s.step("more rights than here", func() {
