@@ -58,7 +58,7 @@ func forApps(name string, visibility ...any) mcpserver.ServerTool {
 // What becomes of calls by name, by the bridge, from apps and from code.
 func TestStoryOfCalls(t *testing.T) {
 	tellStory(t, "calls", "Calls of a session's model, of its code and of apps, and why some get no result.", func(s *story) {
-		srv := changing(doing("read", mcp.WithReadOnlyHintAnnotation(true), mcp.WithString("path", mcp.Required()), mcp.WithNumber("lines")), doing("write"), doing("secret"), forApps("click", "app"), forApps("both", "app", "model"), forApps("denied", "app"), mcpserver.ServerTool{Tool: mcp.NewTool("fail"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		srv := changing(doing("read", mcp.WithReadOnlyHintAnnotation(true), mcp.WithString("path", mcp.Required()), mcp.WithNumber("lines")), doing("write"), doing("secret"), forApps("click", "app"), forApps("both", "app", "model"), forApps("denied", "app"), forApps("quiet", "model"), mcpserver.ServerTool{Tool: mcp.NewTool("fail"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultError("no such\nfile"), nil
 		}})
 		own := s.server("disk", srv)
@@ -133,9 +133,12 @@ func TestStoryOfCalls(t *testing.T) {
 			s.say("tools of apps", one.AppTools("disk"), one.AppTools("slow"), one.AppTools("nowhere"))
 		})
 		s.step("a tool of apps changes", func() {
-			srv.AddTools(forApps("click", "app", "none"))
+			click, quiet := forApps("click", "app"), forApps("quiet", "model")
+			click.Tool.Description, quiet.Tool.Description = "Changed", "Changed"
+			srv.AddTools(click, quiet)
 			s.pass(time.Minute)
 			s.say("an app calls it", second(one.CallFromApp(bg, "disk", "click", nil)))
+			s.say("one that is not for apps changes too", second(one.CallFromApp(bg, "disk", "quiet", nil)))
 			for _, app := range []string{"read", "fail"} {
 				r, err := one.CallFromApp(bg, "disk", app, `{"path":"a"}`)
 				s.say("and "+app, r, err)
