@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/snapshot"
@@ -27,7 +28,7 @@ func TestStoryOfServers(t *testing.T) {
 		own := s.server("notes", notes)
 		disabled := inProcess("off", 1)
 		disabled.Disabled = true
-		m := s.manager(Options{Limits: ServerLimits{Refresh: -1, Reconnect: -1}, Servers: []ServerConfig{{Name: "notes", InProcess: own, ResultSelect: nil}, disabled, {Name: "wrong"}}})
+		m := s.manager(Options{Limits: config.Limits{Refresh: -1, Reconnect: -1}, Servers: []ServerConfig{{Name: "notes", InProcess: own, ResultSelect: nil}, disabled, {Name: "wrong"}}})
 		s.picture = func() []string { return append(s.servers(m), s.tools("default", m.Default())...) }
 		s.silent = []string{"nowhere", `""`, "vain"}
 		bg := s.Context()
@@ -169,7 +170,7 @@ func second[A, B any](_ A, b B) B { return b }
 func TestStoryForPeople(t *testing.T) {
 	tellStory(t, "people", "What the pages for people are shown of a Manager that is watched.", func(s *story) {
 		git := s.server("git", changing(echoTool("log", "Shows the history"), echoTool("push", "Sends commits"), echoTool("status", "Says what is new")))
-		m := s.manager(Options{Inline: InlineOptions{Max: 1}, Trust: TrustQuarantine, Limits: ServerLimits{Refresh: -1, Reconnect: -1}, Servers: []ServerConfig{
+		m := s.manager(Options{Inline: InlineOptions{Max: 1}, Trust: TrustQuarantine, Limits: config.Limits{Refresh: -1, Reconnect: -1}, Servers: []ServerConfig{
 			{Name: "git", InProcess: git, Tools: Access{Deny: []string{"mcp_git__status"}}},
 		}, Access: Access{Deny: []string{"*__hidden", "nothing_*"}}, Cache: new(mcptest.Store)})
 		number := 0
@@ -232,7 +233,7 @@ func TestStoryOfAttempts(t *testing.T) {
 	tellStory(t, "attempts", "A server that fails 19 times, works, leaves calls without an answer, and works again.", func(s *story) {
 		away := s.server("away", mcptest.Server("away", echoTool("look", "Looks")))
 		away.does(errOfStory, time.Second)
-		m := s.manager(Options{Limits: ServerLimits{Refresh: -1, Reconnect: -1, MaxTimeouts: 2}, Servers: []ServerConfig{{Name: "away", InProcess: away, CallTimeout: 5 * time.Second}}})
+		m := s.manager(Options{Limits: config.Limits{Refresh: -1, Reconnect: -1, MaxTimeouts: 2}, Servers: []ServerConfig{{Name: "away", InProcess: away, CallTimeout: 5 * time.Second}}})
 		m.Watch()
 		s.picture = func() (lines []string) {
 			for _, st := range m.Servers() {

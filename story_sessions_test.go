@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/jq"
@@ -89,7 +90,7 @@ func TestStoryOfCalls(t *testing.T) {
 				return next(ctx, c)
 			}
 		}
-		m := s.manager(Options{Inline: InlineOptions{Max: 1}, Trust: TrustQuarantine, Limits: ServerLimits{Refresh: -1, Reconnect: -1, CallTimeout: 10 * time.Second}, Middleware: []Middleware{decide},
+		m := s.manager(Options{Inline: InlineOptions{Max: 1}, Trust: TrustQuarantine, Limits: config.Limits{Refresh: -1, Reconnect: -1, CallTimeout: 10 * time.Second}, Middleware: []Middleware{decide},
 			Servers: []ServerConfig{{Name: "disk", InProcess: own, Tools: Access{Deny: []string{"*__denied"}}}, {Name: "slow", InProcess: slow}}})
 		bg := s.Context()
 		s.step("it starts", func() { s.say("Start", m.Start(bg)) })
@@ -201,7 +202,7 @@ func TestStoryOfResults(t *testing.T) {
 		}}
 		srv := mcptest.Server("data", answer("short", "all"), answer("exact", long[:100]), answer("more", long[:101]), answer("long", long), answer("json", list), answer("part", list), answer("bad", "no json"), answer("none", `{"items":[]}`),
 			answer("image", "see", mcp.NewImageContent(strings.Repeat("A", 10_000), "image/png")), structured)
-		m := s.manager(Options{MaxResult: 100, Select: jq.Selector{}, Limits: ServerLimits{Refresh: -1}, Servers: []ServerConfig{
+		m := s.manager(Options{MaxResult: 100, Select: jq.Selector{}, Limits: config.Limits{Refresh: -1}, Servers: []ServerConfig{
 			{Name: "data", InProcess: srv, ResultSelect: map[string]string{"part": ".items[].name", "bad": ".items", "none": ".items[]", "away": "."}},
 			{Name: "wrong", InProcess: mcptest.Server("wrong"), ResultSelect: map[string]string{"x": ".["}},
 		}})
@@ -254,7 +255,7 @@ func TestStoryOfResources(t *testing.T) {
 		down := s.server("down", mcptest.Server("down"))
 		down.does(errOfStory, 0)
 		asked := s.server("board", board.MCPServer)
-		m := s.manager(Options{Limits: ServerLimits{Refresh: -1, Reconnect: -1}, OnRequest: func(_ context.Context, server string) { s.hear("said", "", "a request of %s", server) }, OnResources: func(user string) { s.hear("of servers", "", "resources of %q", user) },
+		m := s.manager(Options{Limits: config.Limits{Refresh: -1, Reconnect: -1}, OnRequest: func(_ context.Context, server string) { s.hear("said", "", "a request of %s", server) }, OnResources: func(user string) { s.hear("of servers", "", "resources of %q", user) },
 			Servers: []ServerConfig{{Name: "board", InProcess: asked, Protocol: mcp.LATEST_LEGACY_PROTOCOL_VERSION}, {Name: "down", InProcess: down}}})
 		bg := s.Context()
 		s.step("it starts", func() { s.say("Start", m.Start(bg)) })
@@ -373,7 +374,7 @@ func TestStoryOfSkills(t *testing.T) {
 		docs := mcptest.NewSkilled("docs", doing("merge"), doing("split"))
 		docs.Has("merge-pages", "Merge with care.", `,"tools":["merge","gone"]`, "a.txt", "Alpha")
 		docs.Hides("rare", "Rare text.", "")
-		m := s.manager(Options{Inline: InlineOptions{Max: 1}, Trust: TrustQuarantine, SkillListing: SkillListingOptions{Max: 3}, Limits: ServerLimits{Refresh: -1, CallTimeout: 10 * time.Second}, Servers: []ServerConfig{{Name: "docs", InProcess: s.server("docs", docs)}}, Skills: []Skill{
+		m := s.manager(Options{Inline: InlineOptions{Max: 1}, Trust: TrustQuarantine, SkillListing: SkillListingOptions{Max: 3}, Limits: config.Limits{Refresh: -1, CallTimeout: 10 * time.Second}, Servers: []ServerConfig{{Name: "docs", InProcess: s.server("docs", docs)}}, Skills: []Skill{
 			{Name: "release", Description: "How to release", Body: "Tag & push.", Tools: []string{"mcp_docs__split", "missing", "\n"}},
 			{Name: "release", Description: "Twice", Body: "x"}, {Name: "Bad Name", Description: "d", Body: "x"},
 			{Name: "slow", Description: "Loads <slowly>", Load: func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }},
@@ -538,7 +539,7 @@ func TestReturnedSlicesAreTheCallers(t *testing.T) {
 func TestStoryOfARegistry(t *testing.T) {
 	tellStory(t, "registry", "A host's table of tools, which follows its session, also after it has panicked.", func(s *story) {
 		srv := changing(doing("a"), doing("b"), doing("c"))
-		m := s.manager(Options{Inline: InlineOptions{Max: 1}, Limits: ServerLimits{Refresh: -1}, Servers: []ServerConfig{{Name: "x", InProcess: srv}}})
+		m := s.manager(Options{Inline: InlineOptions{Max: 1}, Limits: config.Limits{Refresh: -1}, Servers: []ServerConfig{{Name: "x", InProcess: srv}}})
 		bg := s.Context()
 		s.step("it starts", func() { s.say("Start", m.Start(bg)) })
 		r := &loggedRegistry{ToolRegistry: NewRegistry(), s: s}
@@ -607,7 +608,7 @@ func TestStoryOfARegistry(t *testing.T) {
 // A user beside the system.
 func TestStoryOfUsers(t *testing.T) {
 	tellStory(t, "users", "Users with servers of their own beside those of the system, of one name too.", func(s *story) {
-		m := s.manager(Options{Inline: InlineOptions{Max: 2}, Limits: ServerLimits{Refresh: -1, Reconnect: -1}, Servers: []ServerConfig{serving("mail", doing("send"), doing("find"), doing("draft")), serving("web", doing("open"), doing("close"))}, Access: Access{Deny: []string{"*__draft"}}, Learn: &LearnOptions{}})
+		m := s.manager(Options{Inline: InlineOptions{Max: 2}, Limits: config.Limits{Refresh: -1, Reconnect: -1}, Servers: []ServerConfig{serving("mail", doing("send"), doing("find"), doing("draft")), serving("web", doing("open"), doing("close"))}, Access: Access{Deny: []string{"*__draft"}}, Learn: &LearnOptions{}})
 		bg := s.Context()
 		s.step("it starts", func() { s.say("Start", m.Start(bg)) })
 		var ann *User
@@ -733,12 +734,12 @@ func TestStoryOfTheCache(t *testing.T) {
 		process("one with headers", one(func(c *ServerConfig) { c.Headers = map[string]string{"Key": "secret-0123456789"} }), nil)
 		process("one with a prefix", one(func(c *ServerConfig) { c.Prefix = "www" }), nil)
 		process("one that permits less", one(func(c *ServerConfig) { c.Tools = Access{Deny: []string{"*__close"}} }), nil)
-		process("one with too small limits", Options{Limits: ServerLimits{MaxTools: 2}, Servers: []ServerConfig{server(nil)}}, nil)
+		process("one with too small limits", Options{Limits: config.Limits{MaxTools: 2}, Servers: []ServerConfig{server(nil)}}, nil)
 		process("as the first again", one(nil), nil)
 		s.pass(time.Hour)
 		process("an hour later", one(nil), nil)
 		web.AddTools(doing("more"))
-		process("without a refresh", Options{Limits: ServerLimits{Refresh: -1}, Servers: []ServerConfig{server(nil)}}, func(m *Manager) {
+		process("without a refresh", Options{Limits: config.Limits{Refresh: -1}, Servers: []ServerConfig{server(nil)}}, func(m *Manager) {
 			s.say("Preload", m.Preload(bg, "mcp_web__*"))
 		})
 		process("two at once", one(nil), func(m *Manager) {
@@ -777,7 +778,7 @@ func TestStoryOfUsage(t *testing.T) {
 	tellStory(t, "usage", "Requests of sessions whose provider's cache is lost again and again, and what the session takes for the cause.", func(s *story) {
 		for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
 			srv := changing(doing("a"), doing("b"), doing("c"), doing("d"))
-			m := s.manager(Options{Inline: InlineOptions{Max: 1}, Limits: ServerLimits{Refresh: -1}, Servers: []ServerConfig{{Name: "x", InProcess: srv}}})
+			m := s.manager(Options{Inline: InlineOptions{Max: 1}, Limits: config.Limits{Refresh: -1}, Servers: []ServerConfig{{Name: "x", InProcess: srv}}})
 			if err := m.Start(s.Context()); err != nil {
 				s.say("Start", err)
 			}

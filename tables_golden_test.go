@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/request"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -82,8 +83,8 @@ func TestEventLines(t *testing.T) {
 			{Kind: EventBegin, Session: s, Disclosure: ByBridge, Why: "the host asked for it"},
 			{Kind: EventBegin, Session: s},
 			{Kind: EventWaiting, Session: s, Tools: []string{"mcp_a__b"}},
-			{Kind: EventCacheLost, Session: s, Loss: CacheLoss{Tokens: 5000, Cause: LossTools, Miss: "tools_changed"}, Label: "one"},
-			{Kind: EventCacheLost, Session: s, Tools: []string{"none"}, Loss: CacheLoss{Tokens: 1, Cause: LossPause}},
+			{Kind: EventCacheLost, Session: s, Loss: snapshot.Loss{Tokens: 5000, Cause: snapshot.LossTools, Miss: "tools_changed"}, Label: "one"},
+			{Kind: EventCacheLost, Session: s, Tools: []string{"none"}, Loss: snapshot.Loss{Tokens: 1, Cause: snapshot.LossPause}},
 			{Kind: EventServer, Server: "a", State: StateConnecting},
 			{Kind: EventServer, Server: "a", State: StateReady, Took: time.Minute, User: "ann"},
 			{Kind: EventServer, Server: "a", State: StateDown, Err: errOfStory},
@@ -123,7 +124,7 @@ func TestEventRecords(t *testing.T) {
 			{Kind: EventBegin, Session: s, Disclosure: ByProvider, Why: "why"},
 			{Kind: EventBegin, Session: s},
 			{Kind: EventRead, Session: s, Disclosure: ByBridge, Query: "note://1"},
-			{Kind: EventCacheLost, Session: s, Loss: CacheLoss{At: table.begun.Add(time.Second), Tokens: 3, Cause: LossPause, Miss: "mi\nss"}},
+			{Kind: EventCacheLost, Session: s, Loss: snapshot.Loss{At: table.begun.Add(time.Second), Tokens: 3, Cause: snapshot.LossPause, Miss: "mi\nss"}},
 			{Kind: EventServer, Server: "a", State: StateConnecting, User: "ann"},
 			{Kind: EventServer, Server: "a", State: StateReady, Took: time.Second, Err: errOfStory},
 			{Kind: EventServer, Server: "a", State: StateDown, Err: errors.New("mcphybrid: exit status 1")},
@@ -193,7 +194,7 @@ func TestSecretsInEvents(t *testing.T) {
 		tools := []string{texts, "other"}
 		for _, user := range []string{"ann", "bea"} {
 			for _, e := range []Event{
-				{Kind: EventCall, Session: &Session{asked: &noWishes}, Tools: tools, Server: texts, Query: texts, Label: texts, Err: errors.New(texts), ToolError: texts, Loss: CacheLoss{Miss: texts}, Store: texts, Why: "why", User: user},
+				{Kind: EventCall, Session: &Session{asked: &noWishes}, Tools: tools, Server: texts, Query: texts, Label: texts, Err: errors.New(texts), ToolError: texts, Loss: snapshot.Loss{Miss: texts}, Store: texts, Why: "why", User: user},
 				{Kind: EventServer, State: StateDown, Server: texts, Err: errors.New("exit status 1, " + texts), User: user},
 			} {
 				r.record(e)
@@ -298,21 +299,21 @@ func TestOptionsTable(t *testing.T) {
 			"JustInTime":                       {JustInTime: &JustInTimeOptions{}},
 			"JustInTime 500":                   {JustInTime: &JustInTimeOptions{Threshold: 500}},
 			"Extensions that are no JSON":      {Extensions: map[string]any{"x": math.NaN()}},
-			"Limits -1 of times":               {Limits: ServerLimits{IdleTimeout: -1, Reconnect: -1, Refresh: -1, MaxTimeouts: -1}},
-			"Limits.StartTimeout -1":           {Limits: ServerLimits{StartTimeout: -1}},
-			"Limits.CallTimeout -1":            {Limits: ServerLimits{CallTimeout: -1}},
+			"Limits -1 of times":               {Limits: config.Limits{IdleTimeout: -1, Reconnect: -1, Refresh: -1, MaxTimeouts: -1}},
+			"Limits.StartTimeout -1":           {Limits: config.Limits{StartTimeout: -1}},
+			"Limits.CallTimeout -1":            {Limits: config.Limits{CallTimeout: -1}},
 			"EnrichTimeout -1":                 {EnrichTimeout: -1},
 			"Ask.Timeout -1":                   {Ask: ask.Options{Timeout: -1}},
 			"Ask -1":                           {Ask: ask.Options{MaxPerCall: -1, MaxAtOnce: -1, MaxBytes: -1}},
-			"Limits.MaxMessage -1":             {Limits: ServerLimits{MaxMessage: -1}},
-			"Limits.MaxValues -1":              {Limits: ServerLimits{MaxValues: -1}},
-			"Limits.MaxDefinition -1":          {Limits: ServerLimits{MaxDefinition: -1}},
-			"Limits.MaxTools -1":               {Limits: ServerLimits{MaxTools: -1}},
-			"Limits.MaxPages -1":               {Limits: ServerLimits{MaxPages: -1}},
-			"Limits.MaxListing -1":             {Limits: ServerLimits{MaxListing: -1}},
-			"Limits.MaxCatalog -1":             {Limits: ServerLimits{MaxCatalog: -1}},
-			"Limits.MaxSubscriptions -1":       {Limits: ServerLimits{MaxSubscriptions: -1}},
-			"Limits.MaxUnasked -1":             {Limits: ServerLimits{MaxUnasked: -1}},
+			"Limits.MaxMessage -1":             {Limits: config.Limits{MaxMessage: -1}},
+			"Limits.MaxValues -1":              {Limits: config.Limits{MaxValues: -1}},
+			"Limits.MaxDefinition -1":          {Limits: config.Limits{MaxDefinition: -1}},
+			"Limits.MaxTools -1":               {Limits: config.Limits{MaxTools: -1}},
+			"Limits.MaxPages -1":               {Limits: config.Limits{MaxPages: -1}},
+			"Limits.MaxListing -1":             {Limits: config.Limits{MaxListing: -1}},
+			"Limits.MaxCatalog -1":             {Limits: config.Limits{MaxCatalog: -1}},
+			"Limits.MaxSubscriptions -1":       {Limits: config.Limits{MaxSubscriptions: -1}},
+			"Limits.MaxUnasked -1":             {Limits: config.Limits{MaxUnasked: -1}},
 		} {
 			var lines []any
 			if with := panics(func() { lines = dump(o) }); with != "no panic" {
@@ -535,7 +536,7 @@ func TestLossCauseTable(t *testing.T) {
 					what = append(what, "pause")
 				}
 				cause := l.cause(miss, h, now)
-				table.row(fmt.Sprintf("%q %v", miss, what), string(cause), CacheLoss{Tokens: 1000, Cause: cause, Miss: miss}.Why())
+				table.row(fmt.Sprintf("%q %v", miss, what), string(cause), snapshot.Loss{Tokens: 1000, Cause: cause, Miss: miss}.Why())
 			}
 		}
 		for _, compacted := range []bool{false, true} {
@@ -878,7 +879,7 @@ func TestSessionOptionsTable(t *testing.T) {
 				table.row(what, with)
 				return nil
 			}
-			table.row(what, fmt.Sprintf("label %q, intent %q, disclosure %s, client %t, callers %q, rights %d, skills %d, the usual %t", shorten(s.asked.label), s.intentNow(), s.Disclosure(), s.asked.client, s.asked.callers, len(s.rights), len(s.skills), s.asked == &noWishes))
+			table.row(what, fmt.Sprintf("label %q, intent %q, disclosure %s, client %t, callers %q, rights %d, the usual %t", shorten(s.asked.label), s.intentNow(), s.Disclosure(), s.asked.client, s.asked.callers, len(s.rights), s.asked == &noWishes))
 			return s
 		}
 		tell("none", nil)
@@ -901,7 +902,7 @@ func TestSessionOptionsTable(t *testing.T) {
 		table.row("its callers", s.asked.callers)
 		child := func(what string, o *SessionOptions) {
 			c := s.NewChild(o)
-			table.row(what, fmt.Sprintf("label %q, intent %q, callers %q, rights %d, skills %d", c.asked.label, c.intentNow(), c.asked.callers, len(c.rights), len(c.skills)))
+			table.row(what, fmt.Sprintf("label %q, intent %q, callers %q, rights %d", c.asked.label, c.intentNow(), c.asked.callers, len(c.rights)))
 		}
 		child("a child", nil)
 		child("a child of another label", &SessionOptions{Label: "child", Intent: "write", Access: Access{Deny: []string{"z"}}, Skills: Access{Allow: []string{"*"}}})
