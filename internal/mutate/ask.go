@@ -58,21 +58,17 @@ func byPackage(tests []*test, own *pkg) (list [][]*test) {
 // patience is how long the tests of a mutant may take beyond four times what they take without it.
 var patience = 10 * time.Second
 
-// askPackage runs tests of one package, a few at a time: a mutant that is caught is mostly caught
-// by one of the quickest.
+// askPackage runs tests of one package, first a few and then more at a time: a mutant that is
+// caught is mostly caught by one of the quickest.
 func (a *asker) askPackage(ctx context.Context, m *mutant, tests []*test) (what string, err error) {
-	left, round := a.most, time.Second // for the first ones, then for more
-	for len(tests) > 0 {
+	begun := time.Now()
+	for round := time.Second; len(tests) > 0 && time.Since(begun) < a.most; round *= 6 {
 		var names []string
 		var took time.Duration
 		for len(tests) > len(names) && (len(names) == 0 || took+tests[len(names)].took <= round) {
 			took += tests[len(names)].took
 			names = append(names, tests[len(names)].name)
 		}
-		if took > left {
-			break
-		}
-		left, round = left-took, 10*time.Second
 		limit := 4*took + patience
 		_, err := a.program(ctx, tests[0].pkg, limit, fmt.Sprint("MUTATE_ACTIVE=", m.id), "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
 		switch {

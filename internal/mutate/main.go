@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, w io.Writer) (code int, err error) 
 	a := new(asker)
 	flags.IntVar(&a.jobs, "jobs", 1, "test programs at once")
 	flags.BoolVar(&a.short, "short", false, "run the tests with -short")
-	flags.DurationVar(&a.most, "most", 30*time.Second, "what the tests of one package may take for one mutant; the quickest are asked first")
+	flags.DurationVar(&a.most, "most", 30*time.Second, "begin no more tests of a package after so long with one mutant; the quickest come first")
 	if err := flags.Parse(args); err != nil {
 		return 2, err
 	}

@@ -28,7 +28,7 @@ type asker struct {
 	tree    *tree
 	scratch string
 	jobs    int           // programs at once
-	most    time.Duration // that the tests of one package take for one mutant
+	most    time.Duration // after which no more tests of a package begin, for one mutant
 	short   bool
 	reach   map[int][]*test // the tests that reach a mutant, the quickest first
 }
