@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,7 +31,16 @@ func Compare(t testing.TB, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got, "after a deliberate change: go test -run %s -update, and read what has changed", t.Name())
+	if string(want) == got {
+		return
+	}
+	stored, seen := strings.Split(string(want), "\n"), strings.Split(got, "\n")
+	line := 0
+	for line < min(len(stored), len(seen)) && stored[line] == seen[line] {
+		line++
+	}
+	few := func(lines []string) string { return strings.Join(lines[line:min(len(lines), line+5)], "\n") }
+	assert.Fail(t, fmt.Sprintf("%s differs from line %d on:\n%s\n--- now:\n%s\n--- after a deliberate change: go test -run %s -update, and read what has changed", path, line+1, few(stored), few(seen), t.Name()))
 }
 
 // Text returns all of v that is not zero, in one line. It tells an empty list from none,
