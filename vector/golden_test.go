@@ -210,7 +210,16 @@ type answers struct {
 	begun time.Time
 	list  []string // "status body", "status Retry-After=n body", "error text", "hang", or "broken"; the last one again
 	n     int
+	open  int // bodies that were not closed
 }
+
+// A counted body tells whether it was closed.
+type counted struct {
+	io.Reader
+	open *int
+}
+
+func (c counted) Close() error { *c.open--; return nil }
 
 func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(r.Body)
@@ -231,7 +240,8 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	case "broken":
-		resp.StatusCode, resp.Body = 200, io.NopCloser(io.MultiReader(strings.NewReader("{"), brokenReader{}))
+		a.open++
+		resp.StatusCode, resp.Body = 200, counted{io.MultiReader(strings.NewReader("{"), brokenReader{}), &a.open}
 		return resp, nil
 	case "endless":
 		rest = `{"embeddings":[[1,2]]` + strings.Repeat(" ", maxAnswer-len(`{"embeddings":[[1,2]]}`)) + strings.Repeat(" ", len(rest)) + "}"
@@ -239,9 +249,12 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	_, _ = fmt.Sscan(kind, &resp.StatusCode)
 	resp.Status = kind + " " + http.StatusText(resp.StatusCode)
-	resp.Body = io.NopCloser(strings.NewReader(rest))
+	a.open++
+	resp.Body = counted{strings.NewReader(rest), &a.open}
 	return resp, nil
 }
+
+var errGaveUp = errors.New("the host gave up")
 
 type brokenReader struct{}
 
@@ -315,6 +328,7 @@ func TestHTTPEmbedderGolden(t *testing.T) {
 		{shows: "time for one try only", within: 5 * time.Second, texts: []string{"a"}, answers: []string{"429 Retry-After=3 slow"}},
 		{shows: "cancelled while it waits", within: -time.Second, texts: []string{"a"}, answers: []string{"429 Retry-After=3 slow"}},
 		{shows: "cancelled while it asks", within: -time.Second, texts: []string{"a"}, answers: []string{"hang"}},
+		{shows: "cancelled, with a key", opts: HTTPEmbedderOptions{Key: "k3y"}, within: -time.Second, texts: []string{"a"}, answers: []string{"hang"}},
 		{shows: "as long as may be", texts: []string{"a"}, answers: []string{"endless"}},
 		{shows: "longer", texts: []string{"a"}, answers: []string{"endless x"}},
 	} {
@@ -338,7 +352,7 @@ func TestHTTPEmbedderGolden(t *testing.T) {
 				ctx, end = context.WithTimeout(ctx, c.within)
 				defer end()
 			case c.within < 0:
-				time.AfterFunc(-c.within, func() { cancel(errors.New("the host gave up")) })
+				time.AfterFunc(-c.within, func() { cancel(errGaveUp) })
 			}
 			if c.texts == nil {
 				v, err := e.EmbedQuery(ctx, "what?")
@@ -346,6 +360,12 @@ func TestHTTPEmbedderGolden(t *testing.T) {
 				return
 			}
 			vectors, err := e.Embed(ctx, c.texts)
+			if script.open != 0 {
+				fmt.Fprintf(&b, "   %d bodies are open\n", script.open)
+			}
+			if errors.Is(err, errGaveUp) {
+				b.WriteString("   the cause is known:")
+			}
 			if len(vectors) > 9 {
 				fmt.Fprintf(&b, "   %d vectors, ", len(vectors))
 				vectors = vectors[:1]
