@@ -38,7 +38,7 @@ func newLoginDesk(t *testing.T, folder string, servers ...ServerConfig) *loginDe
 	d := &loginDesk{t: t, log: new(mcptest.Log), folder: folder, returns: make(map[string]bool)}
 	var mu sync.Mutex
 	d.Manager = NewManager(&Options{
-		Servers: servers, TokenStore: store.FileTokens(folder), Limits: ServerLimits{Reconnect: time.Hour},
+		Servers: servers, TokenStore: store.FileTokens(folder), Limits: config.Limits{Reconnect: time.Hour},
 		Logger: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OpenURL: func(_ context.Context, page LoginPage) (string, error) {
 			u, err := url.Parse(page.URL)
@@ -398,7 +398,7 @@ func TestTokenStoreThatHangs(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang) // after Close
 	mgr := NewManager(&Options{
-		Servers: []ServerConfig{web}, Limits: ServerLimits{Reconnect: time.Hour},
+		Servers: []ServerConfig{web}, Limits: config.Limits{Reconnect: time.Hour},
 		TokenStore: tokenStore(func(_ context.Context, change func([]byte) ([]byte, error)) error {
 			if stuck.Load() {
 				<-hang

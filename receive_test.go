@@ -10,6 +10,7 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
@@ -70,7 +71,7 @@ func TestMaxCatalog(t *testing.T) {
 	}
 	srv := mcpserver.NewMCPServer("a", "1", mcpserver.WithToolCapabilities(true))
 	srv.SetTools(list(5, 10_000)...)
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxCatalog: 100_000, Reconnect: time.Millisecond}, Servers: []ServerConfig{{Name: "a", InProcess: srv}}})
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{MaxCatalog: 100_000, Reconnect: time.Millisecond}, Servers: []ServerConfig{{Name: "a", InProcess: srv}}})
 	err := m.AddServer(t.Context(), serving("b", list(5, 10_000)...))
 	assert.ErrorContains(t, err, `server "b": its tools, resources, prompts and skills have 51`)
 	assert.ErrorContains(t, err, "together more than the limit of 100000")

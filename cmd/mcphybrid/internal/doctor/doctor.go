@@ -25,6 +25,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/mcphybrid/mcphybrid/scan"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // Main runs the command and returns its exit status.
@@ -79,7 +80,7 @@ type checkup struct {
 	marks    map[string][]scan.Mark // by registered name
 	faults   []error                // of the Manager
 	smells   []smell
-	tokens   mcphybrid.TokenStats
+	tokens   snapshot.Tokens
 }
 
 // examine checks the files and prints what it finds. A file that can't be used does not

@@ -23,6 +23,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/version"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/store"
@@ -120,7 +121,7 @@ func newGateway(opts gatewayOptions) *gateway {
 		log = slog.New(withoutStarts{log.Handler(), g.all})
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: first, Cache: opts.cache, Learn: opts.learn, TokenStore: opts.tokens, Logger: opts.trust.Logger(log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
+		Servers: first, Cache: opts.cache, Learn: opts.learn, TokenStore: opts.tokens, Logger: opts.trust.Logger(log), Limits: config.Limits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
 		Trust: opts.trust.Policy, TrustStore: opts.trust.Store(), OpenURL: g.logins.Open,
 		Select: newSelections(), OnEvent: g.event,
 		OnResources: func(string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -189,7 +190,7 @@ func TestCosts(t *testing.T) {
 	path := writeConfig(t, `, "gone": {"command": "no-such-program-anywhere"}`)
 	cfg, err := mcphybrid.LoadConfig(path)
 	require.NoError(t, err)
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers, Limits: mcphybrid.ServerLimits{Reconnect: -1}, Rules: []mcphybrid.Rule{
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers, Limits: config.Limits{Reconnect: -1}, Rules: []mcphybrid.Rule{
 		{Name: "short", Action: mcphybrid.RuleSummarize, Patterns: []string{"tool_00"}},
 		{Name: "never", Action: mcphybrid.RuleExclude, Patterns: []string{"tool_01"}},
 	}})

@@ -41,7 +41,7 @@ func (f *File) Load(path string) (*config.File, error) {
 
 // Options returns those of a Manager that tries each server once.
 func (f *File) Options(cfg *config.File) *mcphybrid.Options {
-	opts := &mcphybrid.Options{Servers: cfg.Servers, Select: jq.Selector{}, Limits: mcphybrid.ServerLimits{Reconnect: -1}}
+	opts := &mcphybrid.Options{Servers: cfg.Servers, Select: jq.Selector{}, Limits: config.Limits{Reconnect: -1}}
 	if folder := f.Logins(); folder != "" {
 		opts.TokenStore = store.FileTokens(folder)
 	}

@@ -157,7 +157,7 @@ func TestStartInterrupted(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer null.Close()
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "gone", Command: "no-such-program-anywhere"}}, Limits: mcphybrid.ServerLimits{Reconnect: -1}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "gone", Command: "no-such-program-anywhere"}}, Limits: config.Limits{Reconnect: -1}})
 	defer mgr.Close()
 	require.NoError(t, Start(t.Context(), mgr, null), "what is wrong with a server is its status")
 	ctx, cancel := context.WithCancel(t.Context())
