@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
 
 // reading is a file and how it is read.
@@ -425,4 +426,9 @@ func TestPublishedGolden(t *testing.T) {
 }
 
 // withoutServers leaves a server out of the picture that would be too long in it.
-func (r reading) withoutServers() reading { r.opts.Dialect = "registry"; r.shows += ", off"; r.data = strings.Replace(r.data, `"registryType"`, `"disabled": true, "registryType"`, 1); return r }
+func (r reading) withoutServers() reading {
+	r.opts.Dialect = "registry"
+	r.shows += ", off"
+	r.data = strings.Replace(r.data, `"registryType"`, `"disabled": true, "registryType"`, 1)
+	return r
+}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )

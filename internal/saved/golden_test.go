@@ -21,8 +21,8 @@ func TestStatesGolden(t *testing.T) {
 	whole := func() *State {
 		return &State{
 			Catalog: "c", User: "u", Lists: 1, Skills: 2, Turn: 3, Intent: "i", Results: 4, Paged: true, Full: true, Refused: &Refusal{"x", 2}, Told: &Told{By: "b", Begun: 1, Inserts: []Insert{{1, 2}}},
-			Tools: []Tool{tool("a", `{"name":"a"}`), tool("b", `{"name":"b","description":"a longer one"}`), tool("c", "\xff"), tool("d", "")},
-			Shown: []Item{{Kind: "tool", Tool: 1}, {Kind: "tool", Tool: 2, Line: 7}, {Kind: "servers", Servers: []*Server{{Server: "s", Tools: 2, About: "a", Gist: "g"}}}, {Kind: "tool", Tool: 3}, {Kind: "again", Tool: 1}, {Kind: "skills", Skills: &Skills{Listed: []Skill{{Name: "k", Description: "K"}}, Count: 2, More: true}}},
+			Tools:  []Tool{tool("a", `{"name":"a"}`), tool("b", `{"name":"b","description":"a longer one"}`), tool("c", "\xff"), tool("d", "")},
+			Shown:  []Item{{Kind: "tool", Tool: 1}, {Kind: "tool", Tool: 2, Line: 7}, {Kind: "servers", Servers: []*Server{{Server: "s", Tools: 2, About: "a", Gist: "g"}}}, {Kind: "tool", Tool: 3}, {Kind: "again", Tool: 1}, {Kind: "skills", Skills: &Skills{Listed: []Skill{{Name: "k", Description: "K"}}, Count: 2, More: true}}},
 			Active: []Active{{Tool: 2, Used: 1}, {Tool: 4, Used: 2}, {Tool: 3, Used: 3}},
 		}
 	}
@@ -71,7 +71,9 @@ func TestStatesGolden(t *testing.T) {
 		_, err := Parse([]byte(c.data), c.limit)
 		fmt.Fprintf(&b, "%d bytes within %d: %v\n", len(c.data), c.limit, err)
 	}
-	entries := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat(`{"a":[1,2,"],\""]},`, n), ",") + "]" }
+	entries := func(n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(`{"a":[1,2,"],\""]},`, n), ",") + "]"
+	}
 	fmt.Fprintf(&b, "lists of as many entries as may be %v, of one more %v, of none %v\n", fewEntries([]byte(entries(maxEntries))), fewEntries([]byte(entries(maxEntries+1))), fewEntries([]byte("[]")))
 	b.WriteString("\nWhich new sessions a saved one fits.\n\n")
 	for _, s := range []State{{}, {Lists: 1}, {Skills: 1}, {Intent: "i"}} {
