@@ -200,7 +200,7 @@ func readFiles(root string, raw json.RawMessage) ([]File, error) {
 // that it is relative to, or is more than a path.
 func checkPath(place string) error {
 	plain := place
-	for range maxUnescapes {
+	for range 1 + maxUnescapes { // as it is, and each time that escapes are undone
 		whole := strings.ReplaceAll(plain, "//", "/") // a part may be empty, as behind the scheme of a URI that is part of another
 		if whole == "" || whole == "." || path.Clean("/" + whole)[1:] != whole || strings.ContainsAny(plain, "\\?#\x00") {
 			return errors.New("it is no path")

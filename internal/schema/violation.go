@@ -272,7 +272,7 @@ func wanted(values []any, types string) string {
 		text = "one of " + text
 	}
 	if more := len(values) - len(list); more > 0 {
-		text += fmt.Sprintf(" or %d others in the schema", more)
+		text += fmt.Sprintf(" or %s in the schema", counted(more, "other", "others"))
 	}
 	if types != "" {
 		text += " or " + types
