@@ -8,8 +8,9 @@ import (
 	"testing/synctest"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // turn writes what a Turn returned. What it has in common with the Turn before is not written.

@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // hits writes the answer to a search of the host's.

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
-	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/hints"
 )
 
 // changed writes the definitions that have changed, whole.
@@ -136,6 +138,7 @@ func TestPictureOfListings(t *testing.T) {
 				require.NoError(p, check(m))
 				p.happened()
 				for _, s := range m.Servers() {
+					s.Retry = time.Time{} // when it tries again is left to chance
 					p.line("server %s", fieldsOf(s))
 				}
 				v := m.Default().view()
@@ -163,10 +166,10 @@ func listing3(name string) *mcpserver.MCPServer {
 // What a model reads of the meta tools, by how it is given tools.
 func TestPictureOfMetaTools(t *testing.T) {
 	for _, d := range []Disclosure{ByActivation, ByBridge, ByProvider} {
-		for _, client := range []bool{false, true} {
-			name := d.String()
-			if client {
-				name += " of a client"
+		for _, who := range []string{"", " of a client", " without the call tool"} {
+			name, client, access := d.String()+who, who == " of a client", Access{}
+			if who == " without the call tool" {
+				access.Deny = []string{CallToolName}
 			}
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				inPicture(t, "What the tools of the session answer, "+name+", to calls that fit and to others.", func(p *picture) {
@@ -176,7 +179,7 @@ func TestPictureOfMetaTools(t *testing.T) {
 					big.Tool.RawInputSchema, big.Tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"big":{"type":"string","description":"`+strings.Repeat("x", 3000)+`"}}}`), mcp.ToolInputSchema{}
 					m := p.start("Seven tools, of which one is inline.", Options{Inline: InlineOptions{Max: 1}, List: ListOptions{Max: 5}, Search: RankingOptions{Results: 3, Limit: 4, Threshold: -1, Schemas: 3000}, MaxResult: 4000, Needs: map[string][]string{"mcp_s__write": {"mcp_s__read"}},
 						Servers: []ServerConfig{serving("s", echoTool("first", "Is inline."), reads, echoTool("write", "Writes, and deletes."), big, echoTool("send_mail", "Sends."), echoTool("get_mail", "Gets."), echoTool("sort_mail", "Sorts."))}})
-					s := m.NewSession(&SessionOptions{Disclosure: d, Client: client})
+					s := m.NewSession(&SessionOptions{Disclosure: d, Client: client, Access: access})
 					defer s.Close()
 					s.Tools()
 					for _, call := range [][2]string{
@@ -251,7 +254,8 @@ func TestPictureOfNotes(t *testing.T) {
 			"mcp_s__t0000": {Preconditions: []string{"Log in.", ""}, AntiPatterns: []string{"Drafts\nof mails."}, ChainsWith: []string{"mcp_s__t0001", "mcp_s__secret", "", "other", "mcp_denied__x"}, OutputShape: "A list."},
 			"mcp_s__t0001": {Preconditions: many(9, strings.Repeat("p", 250))},
 			"mcp_s__t0002": {OutputShape: "\u200b\n"},
-			"mcp_s__t0004": {ChainsWith: many(60, "mcp_s__t0000")},
+			"mcp_s__t0003": {ChainsWith: many(17, "too many")},
+			"mcp_s__t0004": {ChainsWith: many(16, "mcp_s__t0000")},
 		}
 		for i := 5; i < 16; i++ {
 			known[fmt.Sprintf("mcp_s__t%04d", i)] = hints.Hints{AntiPatterns: many(4, strings.Repeat("a", 180))}

@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 )
 
 // A picture writes what a host, a model and people see of a Manager, step by step, for a reader to
