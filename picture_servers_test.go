@@ -178,7 +178,7 @@ func TestPictureOfMetaTools(t *testing.T) {
 					big := echoTool("big", "Takes much.")
 					big.Tool.RawInputSchema, big.Tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"big":{"type":"string","description":"`+strings.Repeat("x", 3000)+`"}}}`), mcp.ToolInputSchema{}
 					m := p.start("Seven tools, of which one is inline.", Options{Inline: InlineOptions{Max: 1}, List: ListOptions{Max: 5}, Search: RankingOptions{Results: 3, Limit: 4, Threshold: -1, Schemas: 3000}, MaxResult: 4000, Needs: map[string][]string{"mcp_s__write": {"mcp_s__read"}},
-						Servers: []ServerConfig{serving("s", echoTool("first", "Is inline."), reads, echoTool("write", "Writes, and deletes."), big, echoTool("send_mail", "Sends."), echoTool("get_mail", "Gets."), echoTool("sort_mail", "Sorts."))}})
+						Servers: []ServerConfig{serving("s", echoTool("aid", "Is inline."), reads, echoTool("write", "Writes, and deletes."), big, echoTool("send_mail", "Sends."), echoTool("get_mail", "Gets."), echoTool("sort_mail", "Sorts."))}})
 					s := m.NewSession(&SessionOptions{Disclosure: d, Client: client, Access: access})
 					defer s.Close()
 					s.Tools()
@@ -186,9 +186,9 @@ func TestPictureOfMetaTools(t *testing.T) {
 						{SearchToolName, `{"query":"read"}`},
 						{SearchToolName, `{"query":"writes","max_results":1}`},
 						{SearchToolName, `{"query":"write","max_results":-3.5}`},
-						{SearchToolName, `{"query":"first"}`},
+						{SearchToolName, `{"query":"aid"}`},
 						{SearchToolName, `{"query":"inline"}`},
-						{SearchToolName, `{"query":"select:mcp_s__first,read,none"}`},
+						{SearchToolName, `{"query":"select:mcp_s__aid,read,none"}`},
 						{SearchToolName, `{"query":"select:s"}`},
 						{SearchToolName, `{"query":"s"}`},
 						{SearchToolName, `{"query":"zebra"}`},
