@@ -254,8 +254,7 @@ func TestPictureOfNotes(t *testing.T) {
 			"mcp_s__t0000": {Preconditions: []string{"Log in.", ""}, AntiPatterns: []string{"Drafts\nof mails."}, ChainsWith: []string{"mcp_s__t0001", "mcp_s__secret", "", "other", "mcp_denied__x"}, OutputShape: "A list."},
 			"mcp_s__t0001": {Preconditions: many(9, strings.Repeat("p", 250))},
 			"mcp_s__t0002": {OutputShape: "\u200b\n"},
-			"mcp_s__t0003": {ChainsWith: many(17, "too many")},
-			"mcp_s__t0004": {ChainsWith: many(16, "mcp_s__t0000")},
+				"mcp_s__t0004": {ChainsWith: many(16, "mcp_s__t0000")},
 		}
 		for i := 5; i < 16; i++ {
 			known[fmt.Sprintf("mcp_s__t%04d", i)] = hints.Hints{AntiPatterns: many(4, strings.Repeat("a", 180))}
@@ -263,7 +262,10 @@ func TestPictureOfNotes(t *testing.T) {
 		var failing error
 		e := lookupFunc(func(_ context.Context, t hints.Tool) (hints.Hints, bool, error) {
 			h, ok := known[t.Name()]
-			return h, ok, failing
+			if t.Name() == "mcp_s__t0000" {
+				return h, ok, failing
+			}
+			return h, ok, nil
 		})
 		m := p.start("Fourteen of the tools have hints.", Options{Enricher: e, Inline: InlineOptions{Max: 4}, Pins: []string{"s/t0000", "s/t0001", "s/t0002", "s/t0003"}, Servers: []ServerConfig{serving("s", append(chores(16), echoTool("secret", "Is hidden."))...)}})
 		s := m.NewSession(&SessionOptions{Access: Access{Deny: []string{"mcp_s__secret", "denied/*"}}})
@@ -281,7 +283,7 @@ func TestPictureOfNotes(t *testing.T) {
 		failing = errors.New("the table is away")
 		known["mcp_s__t0000"] = hints.Hints{}
 		p.line("refreshed: %v", m.RefreshHints(p.Context()))
-		p.step("The host can't be asked.", s)
+		p.step("The host can't be asked about one.", s)
 		ended, cancel := context.WithCancel(p.Context())
 		cancel()
 		p.line("refreshed: %v", m.RefreshHints(ended))
