@@ -244,6 +244,9 @@ func TestPictureOfKeptLists(t *testing.T) {
 		look("Its servers.")
 		before := m.cur.Load()
 		require.NoError(p, m.Refresh())
+		for _, src := range m.sources {
+			src.server.ListAgain() // as if it had been told
+		}
 		look("They have listed the same again.")
 		p.line("the catalog is another: %v", m.cur.Load() != before)
 		require.NoError(p, m.Close())
