@@ -423,3 +423,12 @@ func BenchmarkNewBM25Index(b *testing.B) {
 		})
 	}
 }
+
+// One term is enough to search for. A single byte is none.
+func TestBM25HasTerms(t *testing.T) {
+	t.Parallel()
+	x := NewBM25Index([]string{"create issue"}, nil)
+	for query, want := range map[string]bool{"issue": true, "list issues": true, "none": true, "a": false, "a b": false, "a bc": true, "!": false, "": false, "的": true} {
+		assert.Equal(t, want, x.HasTerms(query), query)
+	}
+}

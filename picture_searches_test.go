@@ -165,3 +165,28 @@ func TestPictureOfSelection(t *testing.T) {
 		}
 	})
 }
+
+// A user's searches may have so many results of the system's tools, and so many of the user's.
+func TestPictureOfAUsersSearches(t *testing.T) {
+	inPicture(t, "What a user's searches find of the system's tools and of the user's own, by the limits of each.", func(p *picture) {
+		for _, semantic := range []*SemanticOptions{nil, {Embedder: newConcepts()}, {Embedder: newConcepts(), Alpha: 0.5, Candidates: 2}} {
+			opts := pets(Options{Semantic: semantic})
+			m := p.start(fmt.Sprintf("Nine tools of the system. Meaning counts: %v.", semantic != nil), opts)
+			for i, limits := range []UserOptions{{}, {SystemResults: 1}, {UserResults: 1}, {SystemResults: 2, UserResults: 1}, {SystemResults: NoLimit, UserResults: -1}, {SystemResults: -1}} {
+				u, err := m.newUser(fmt.Sprintf("user-%d", i), &limits)
+				require.NoError(p, err)
+				require.NoError(p, u.AddTools("own", echoTool("walk_home", "Walks home."), echoTool("walk_dog", "Walks a dog, mine."), echoTool("call_animal", "Calls a pet animal by its name.")))
+				p.step(fmt.Sprintf("At most %d of the system's, and %d of the user's, if there is a number.", limits.SystemResults, limits.UserResults))
+				s := u.NewSession(nil)
+				p.hits("all", s.Find(p.Context(), "walk animal dog", SearchOptions{}))
+				p.hits("four", s.Find(p.Context(), "walk animal dog", SearchOptions{Limit: 4, ServerLimit: 2}))
+				p.hits("deferred", s.Find(p.Context(), "walk animal dog", SearchOptions{DeferredOnly: true}))
+				p.hits("of the user", s.Find(p.Context(), "walk", SearchOptions{Servers: []string{"own"}}))
+				p.hits("by name", s.Find(p.Context(), "walk_dog", SearchOptions{}))
+				p.called(s, SearchToolName, `{"query":"walk animal dog","max_results":4}`)
+				s.Close()
+				require.NoError(p, u.Close())
+			}
+		}
+	})
+}
