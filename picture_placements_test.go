@@ -32,6 +32,11 @@ func shelve(t *testing.T, m *Manager) {
 	require.NoError(t, m.AddTools("git", echoTool("create_issue", "Creates an issue."), echoTool("delete_issue", "Deletes an issue.")))
 }
 
+// shelveMore adds a server that was not there when the session began.
+func shelveMore(t *testing.T, m *Manager) {
+	require.NoError(t, m.AddTools("more", wanted("want", "Wants."), echoTool("create_more", "Creates more.")))
+}
+
 func TestPictureOfPlacements(t *testing.T) {
 	inPicture(t, "Where tools are in a session, and why, by the options. Each case has the same 16 tools, and says its differences from the defaults.", func(p *picture) {
 		// A definition of git has 35 or 36 tokens, of sizes 32 to 67, of wants 32.
@@ -96,7 +101,11 @@ func TestPictureOfPlacements(t *testing.T) {
 				require.NoError(p, check(m, s))
 				p.happened()
 				p.session("", s)
-				p.line("inline tokens at most: %d", s.view().maxInlineTokens)
+				p.line("inline tokens at most: %d; the list has %d tools", s.view().maxInlineTokens, len(s.Tools()))
+			before := len(s.Tools())
+			shelveMore(p.T, m)
+			p.line("A server more adds to it %v", toolNames(s.Tools()[before:]))
+			p.session("", s)
 			}()
 		}
 	})

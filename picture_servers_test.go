@@ -235,6 +235,8 @@ func TestPictureOfMetaTools(t *testing.T) {
 					for _, t := range s.Tools() {
 						if meta, ok := t.(metaTool); ok {
 							p.line("%s only reads: %v", t.Name(), *meta.Annotations().ReadOnlyHint)
+						r, err := t.Call(p.Context(), nil)
+						p.line("  without arguments: %s, error %v", resultText(p.T, r), err)
 						}
 					}
 				})
