@@ -235,8 +235,8 @@ func TestPictureOfMetaTools(t *testing.T) {
 					for _, t := range s.Tools() {
 						if meta, ok := t.(metaTool); ok {
 							p.line("%s only reads: %v", t.Name(), *meta.Annotations().ReadOnlyHint)
-						r, err := t.Call(p.Context(), nil)
-						p.line("  without arguments: %s, error %v", resultText(p.T, r), err)
+							r, err := t.Call(p.Context(), nil)
+							p.line("  without arguments: %s, error %v", resultText(p.T, r), err)
 						}
 					}
 				})
@@ -258,7 +258,7 @@ func TestPictureOfNotes(t *testing.T) {
 			"mcp_s__t0000": {Preconditions: []string{"Log in.", ""}, AntiPatterns: []string{"Drafts\nof mails."}, ChainsWith: []string{"mcp_s__t0001", "mcp_s__secret", "", "other", "mcp_denied__x"}, OutputShape: "A list."},
 			"mcp_s__t0001": {Preconditions: many(9, strings.Repeat("p", 250))},
 			"mcp_s__t0002": {OutputShape: "\u200b\n"},
-				"mcp_s__t0004": {ChainsWith: many(16, "mcp_s__t0000")},
+			"mcp_s__t0004": {ChainsWith: many(16, "mcp_s__t0000")},
 		}
 		for i := 5; i < 16; i++ {
 			known[fmt.Sprintf("mcp_s__t%04d", i)] = hints.Hints{AntiPatterns: many(4, strings.Repeat("a", 180))}
