@@ -3,9 +3,10 @@
 //
 //	go run ./internal/mutate -seed 7 -n 20 ./internal/names ./internal/trust
 //
-// It chooses the changes by the seed, makes one at a time in a copy of the file, and runs
-// the tests of that package. What survives is either a change that changes nothing, or a
-// test that is missing. The tree stays as it is. It is for this project alone.
+// It writes all such changes into a copy of the module, each behind a switch, and compiles that
+// once. It chooses some by the seed, switches on one at a time, and runs the tests that reach it.
+// What survives is either a change that changes nothing, or a test that is missing. What must be
+// a constant is not changed. It is for this project alone.
 package main
 
 import (
@@ -13,9 +14,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,103 +38,101 @@ func main() {
 func run(ctx context.Context, args []string, w io.Writer) (code int, err error) {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 1, "chooses the mutants")
-	n := flags.Int("n", 20, "mutants, over all packages")
+	n := flags.Int("n", 20, "mutants, over all packages, at most two of a function")
 	kinds := flags.String("kinds", "", "only these `kinds`, with commas between: negate, branch, boundary, equality, logic,\noperand, statement, error, clone, number, bool, arithmetic, extreme, jump, case")
 	places := flags.String("at", "", "only these `places`, with commas between, as the table has them: internal/names/names.go:340:2")
-	least := flags.Float64("least", 0, "exit with status 1 if less than this `percentage` of those that compile is caught")
-	r := &runner{log: w}
-	flags.IntVar(&r.jobs, "jobs", 1, "mutants at once")
-	flags.BoolVar(&r.short, "short", false, "run the tests with -short")
-	flags.DurationVar(&r.grace, "grace", 20*time.Second, "stop a mutant's tests this long after four times what they take without it")
-	flags.DurationVar(&r.quick, "quick", 15*time.Second, "if a package's tests take longer, only those that run the changed line do; which ones is\nfound once for the same code, and kept in the user's cache folder")
-	flags.DurationVar(&r.most, "most", 10*time.Minute, "what the tests of one package may take without a change")
+	least := flags.Float64("least", 0, "exit with status 1 if less than this `percentage` is caught")
+	a := new(asker)
+	flags.IntVar(&a.jobs, "jobs", 1, "test programs at once")
+	flags.BoolVar(&a.short, "short", false, "run the tests with -short")
+	flags.DurationVar(&a.most, "most", 30*time.Second, "what the tests of one package may take for one mutant; the quickest are asked first")
 	if err := flags.Parse(args); err != nil {
 		return 2, err
 	}
-	if r.jobs < 1 || *n < 0 || flags.NArg() == 0 {
-		return 2, fmt.Errorf("-jobs %d, -n %d and %d packages: at least 1, 0 and 1", r.jobs, *n, flags.NArg())
+	if a.jobs < 1 || *n < 0 || flags.NArg() == 0 {
+		return 2, fmt.Errorf("-jobs %d, -n %d and %d packages: at least 1, 0 and 1", a.jobs, *n, flags.NArg())
 	}
-	if r.scratch, err = os.MkdirTemp("", "mutate"); err != nil {
+	if a.scratch, err = os.MkdirTemp("", "mutate"); err != nil {
 		return 2, err
 	}
-	defer os.RemoveAll(r.scratch)
-	list, err := r.packages(ctx, flags.Args())
+	defer os.RemoveAll(a.scratch)
+	copied, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return 2, err
 	}
+	defer os.RemoveAll(copied)
+	if a.tree, err = newTree(ctx, copied, flags.Args(), w); err != nil {
+		return 2, err
+	}
 	words := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
-	picked := sample(list, choice{words(*kinds), words(*places)}, *n, *seed)
-	outcomes, err := r.all(ctx, picked)
+	picked := sample(a.tree.all, choice{words(*kinds), words(*places)}, *n, *seed)
+	if err := a.build(ctx); err != nil {
+		return 2, err
+	}
+	if err := a.find(ctx, w); err != nil {
+		return 2, err
+	}
+	outcomes, err := a.all(ctx, picked, w)
 	if err != nil {
 		return 2, err
 	}
 	return report(w, outcomes, *seed, *least), nil
 }
 
-// all tries the mutants, and prints each as soon as those before it are done.
-func (r *runner) all(ctx context.Context, picked []chosen) (outcomes []outcome, err error) {
-	for i, c := range picked {
-		if i == 0 || picked[i-1].pkg != c.pkg {
-			if err := r.prepare(ctx, c.pkg); err != nil {
-				return nil, err
-			}
+// maxOfFunction is how many mutants of a function a sample has, unless its places are told.
+const maxOfFunction = 2
+
+// A choice says which mutants are meant. What is empty means all.
+type choice struct {
+	kinds  []string
+	places []string // as the table has them, the column or the line too may be missing
+}
+
+func (c choice) has(m *mutant) bool {
+	whole := fmt.Sprintf("/%s:%d:%d:", m.file, m.line, m.column)
+	return !m.broken && (len(c.kinds) == 0 || slices.Contains(c.kinds, m.kind)) &&
+		(len(c.places) == 0 || slices.ContainsFunc(c.places, func(place string) bool { return strings.Contains(whole, "/"+place+":") }))
+}
+
+// sample chooses n mutants, or as many as there are, of those that are meant. The same seed
+// chooses the same ones of the same code. They are sorted by package and place.
+func sample(all []*mutant, of choice, n int, seed uint64) (picked []*mutant) {
+	meant := slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool { return !of.has(m) })
+	taken := make(map[[2]string]int)
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(meant)) {
+		m := meant[i]
+		key := [2]string{m.file, m.function}
+		if taken[key]++; len(picked) == n {
+			break
+		} else if taken[key] <= maxOfFunction || key[1] == "" || len(of.places) > 0 {
+			picked = append(picked, m)
 		}
 	}
+	slices.SortFunc(picked, func(x, y *mutant) int { return x.id - y.id })
+	return picked
+}
+
+// all asks about the mutants, and prints each as soon as those before it are done.
+func (a *asker) all(ctx context.Context, picked []*mutant, w io.Writer) (outcomes []outcome, err error) {
 	outcomes = make([]outcome, len(picked))
 	failed := make([]error, len(picked))
 	done := make([]chan struct{}, len(picked))
 	for i := range done {
 		done[i] = make(chan struct{})
 	}
-	go r.each(len(picked), func(i int) {
-		outcomes[i], failed[i] = r.try(ctx, i, picked[i])
+	go a.each(len(picked), func(i int) {
+		outcomes[i], failed[i] = a.ask(ctx, picked[i])
 		close(done[i])
 	})
-	for i, c := range picked {
+	for i, m := range picked {
 		<-done[i]
-		if err == nil {
+		if failed[i] != nil && err == nil {
 			err = failed[i]
 		}
-		if err == nil {
-			err = show(r.log, c.mutant, outcomes[i])
-		}
+		o := outcomes[i]
+		fmt.Fprintf(w, "%-9s  %-10s  %5.1f s  %s:%d:%d\n    - %s\n    + %s\n", o.what, m.kind, o.took.Seconds(), m.file, m.line, m.column, m.was, m.is)
 	}
 	return outcomes, err
-}
-
-// show prints a row of the table, and below it what is changed.
-func show(w io.Writer, m mutant, o outcome) error {
-	source, err := os.ReadFile(m.file)
-	if err != nil {
-		return err
-	}
-	name := m.file
-	if dir, err := os.Getwd(); err == nil {
-		if below, err := filepath.Rel(dir, name); err == nil {
-			name = below
-		}
-	}
-	fmt.Fprintf(w, "%-9s  %-10s  %5.1f s  %s:%d:%d\n", o.what, m.kind, o.took.Seconds(), filepath.ToSlash(name), m.at.Line, m.at.Column)
-	was, is := difference(source, m)
-	_, err = fmt.Fprintf(w, "    - %s\n    + %s\n", was, is)
-	return err
-}
-
-// difference returns the lines that are changed, before and after, in one line each, of at most
-// 200 characters.
-func difference(source []byte, m mutant) (was, is string) {
-	begin, end := m.begin, m.end
-	for begin > 0 && source[begin-1] != '\n' {
-		begin--
-	}
-	for end < len(source) && source[end] != '\n' {
-		end++
-	}
-	whole := func(middle string) string {
-		line := []rune(strings.Join(strings.Fields(string(source[begin:m.begin])+middle+string(source[m.end:end])), " "))
-		return string(line[:min(len(line), 200)])
-	}
-	return whole(string(source[m.begin:m.end])), whole(m.text)
 }
 
 // report prints the last line, and returns the exit status.
@@ -141,14 +141,12 @@ func report(w io.Writer, outcomes []outcome, seed uint64, least float64) int {
 	for _, o := range outcomes {
 		of[o.what]++
 	}
-	seen := of[caught] + of[late]
-	compiled := len(outcomes) - of[broken]
-	percent := 100.0
-	if compiled > 0 {
-		percent = 100 * float64(seen) / float64(compiled)
+	seen, percent := of[caught]+of[late], 100.0
+	if len(outcomes) > 0 {
+		percent = 100 * float64(seen) / float64(len(outcomes))
 	}
-	fmt.Fprintf(w, "seed %d: %d mutants, %d compile, %d caught (%d by time), %d survived (%d unreached): %.1f %%\n",
-		seed, len(outcomes), compiled, seen, of[late], compiled-seen, of[unasked], percent)
+	fmt.Fprintf(w, "seed %d: %d mutants, %d caught (%d by time), %d survived (%d unreached): %.1f %%\n",
+		seed, len(outcomes), seen, of[late], len(outcomes)-seen, of[unasked], percent)
 	if percent < least {
 		return 1
 	}

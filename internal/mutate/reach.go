@@ -1,12 +1,14 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,139 +16,111 @@ import (
 	"time"
 )
 
-// A reach says which tests run which parts of a package.
-type reach struct {
-	Tests  []string
-	Took   []time.Duration    // by each, alone
-	Blocks map[string][]block // by the file's import path
+// A test is one test function of a package.
+type test struct {
+	pkg  *pkg
+	name string
+	took time.Duration // alone
 }
 
-// A block is some code that is run as one. It begins at From, and ends before To.
-type block struct {
-	From, To position
-	Tests    []int // by their numbers
+// An asker runs tests of a tree.
+type asker struct {
+	tree    *tree
+	scratch string
+	jobs    int           // programs at once
+	most    time.Duration // that the tests of one package take for one mutant
+	short   bool
+	reach   map[int][]*test // the tests that reach a mutant, the quickest first
 }
 
-func (p position) before(q position) bool {
-	return p.Line < q.Line || p.Line == q.Line && p.Column < q.Column
+func (a *asker) programOf(p *pkg) string {
+	return filepath.Join(a.scratch, strings.ReplaceAll(p.ImportPath, "/", "_")+".test")
 }
 
-// testsOf returns the tests that run the mutant: those of its block, or if it is in none,
-// of its function. It returns all for what is in no function. took is what they take one after
-// the other.
-func (r *reach) testsOf(path string, m mutant) (tests []string, took time.Duration) {
-	if m.in != (position{}) {
-		for _, at := range []position{m.at, m.in} {
-			for _, b := range r.Blocks[path] {
-				if !at.before(b.From) && at.before(b.To) {
-					return r.named(b.Tests)
-				}
-			}
-		}
+// errLate means that a test program had no end.
+var errLate = errors.New("it did not end in time")
+
+// program runs a package's test program in its folder, as go test does.
+func (a *asker) program(ctx context.Context, p *pkg, limit time.Duration, env string, args ...string) ([]byte, error) {
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c := exec.CommandContext(within, a.programOf(p), append(args, fmt.Sprintf("-test.short=%t", a.short))...)
+	c.Dir = p.Dir
+	c.Env = append(os.Environ(), env)
+	c.WaitDelay = 5 * time.Second // for what a test has started
+	out, err := c.CombinedOutput()
+	if err != nil && ctx.Err() == nil && within.Err() != nil {
+		err = errLate
 	}
-	for _, t := range r.Took {
-		took += t
-	}
-	return r.Tests, took
+	return out, err
 }
 
-func (r *reach) named(numbers []int) (tests []string, took time.Duration) {
-	for _, n := range numbers {
-		tests, took = append(tests, r.Tests[n]), took+r.Took[n]
-	}
-	return tests, took
-}
-
-// reachOf runs each test of p alone, or returns what was found before with the same code.
-func (r *runner) reachOf(ctx context.Context, p *pkg) (*reach, error) {
-	program := filepath.Join(r.scratch, "cover.test")
-	if out, err := r.goCommand(ctx, "test", "-c", "-cover", "-vet=off", "-o", program, p.ImportPath); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", p.ImportPath, err, out)
-	}
-	data, err := os.ReadFile(program)
-	if err != nil {
-		return nil, err
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, err
-	}
-	cache = filepath.Join(cache, "mcphybrid-mutate", fmt.Sprintf("%x-%t.json", sha256.Sum256(data), r.short))
-	if data, err := os.ReadFile(cache); err == nil {
-		found := new(reach)
-		if json.Unmarshal(data, found) == nil && len(found.Took) == len(found.Tests) { // else it is of an older mutate
-			return found, nil
-		}
-	}
-	out, err := r.program(ctx, p, program, r.most, "-test.list", "^(Test|Example|Fuzz)")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", p.ImportPath, err, out)
-	}
-	found := &reach{Tests: strings.Fields(string(out)), Blocks: make(map[string][]block)}
-	fmt.Fprintf(r.log, "%s: which of %d tests runs what…\n", p.ImportPath, len(found.Tests))
-	found.Took = make([]time.Duration, len(found.Tests))
-	profiles := make([][]byte, len(found.Tests))
-	r.each(len(found.Tests), func(i int) {
-		profile := filepath.Join(r.scratch, fmt.Sprint(i, ".cover"))
-		begun := time.Now()
-		// One that fails alone, or has no end, says nothing of what it reaches.
-		if _, err := r.program(ctx, p, program, r.most, "-test.run", "^"+found.Tests[i]+"$", "-test.coverprofile", profile); err == nil {
-			profiles[i], _ = os.ReadFile(profile)
-		}
-		found.Took[i] = time.Since(begun)
-		os.Remove(profile)
-	})
-	for i, profile := range profiles {
-		if err := found.add(i, profile); err != nil {
-			return nil, err
-		}
-	}
-	if data, err = json.Marshal(found); err == nil && ctx.Err() == nil && os.MkdirAll(filepath.Dir(cache), 0o700) == nil {
-		os.WriteFile(cache, data, 0o600)
-	}
-	return found, ctx.Err()
-}
-
-// add adds what a test has run: lines "path/file.go:1.2,3.4 statements count".
-func (r *reach) add(test int, profile []byte) error {
-	known := make(map[string]map[position]int)
-	for path, blocks := range r.Blocks {
-		known[path] = make(map[position]int)
-		for i, b := range blocks {
-			known[path][b.From] = i
-		}
-	}
-	for line := range bytes.Lines(profile) {
-		path, rest, ok := strings.Cut(string(line), ":")
-		if !ok || path == "mode" {
-			continue
-		}
-		var b block
-		var statements, count int
-		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.From.Line, &b.From.Column, &b.To.Line, &b.To.Column, &statements, &count); err != nil {
-			return fmt.Errorf("a line of a profile %q: %w", line, err)
-		}
-		i, ok := known[path][b.From]
-		if !ok {
-			if known[path] == nil {
-				known[path] = make(map[position]int)
-			}
-			i = len(r.Blocks[path])
-			known[path][b.From] = i
-			r.Blocks[path] = append(r.Blocks[path], b)
-		}
-		if at := &r.Blocks[path][i]; count > 0 && !slices.Contains(at.Tests, test) {
-			at.Tests = append(at.Tests, test)
+// build compiles the test programs.
+func (a *asker) build(ctx context.Context) error {
+	for _, p := range a.tree.pkgs {
+		if _, err := a.tree.goCommand(ctx, "test", "-c", "-vet=off", "-o", a.programOf(p), p.ImportPath); err != nil {
+			return fmt.Errorf("%s: %w", p.ImportPath, err)
 		}
 	}
 	return nil
 }
 
-// each calls do for 0 to n-1, as many at once as the runner may.
-func (r *runner) each(n int, do func(int)) {
+// find runs each test alone, to see which mutants it reaches. One that fails is left out, and named.
+func (a *asker) find(ctx context.Context, log io.Writer) error {
+	var tests []*test
+	for _, p := range a.tree.pkgs {
+		out, err := a.program(ctx, p, time.Minute, "", "-test.list", "^(Test|Example|Fuzz)")
+		if err != nil {
+			return fmt.Errorf("%s: %w: %s", p.ImportPath, err, out)
+		}
+		for _, name := range strings.Fields(string(out)) {
+			tests = append(tests, &test{pkg: p, name: name})
+		}
+	}
+	fmt.Fprintf(log, "which of %d mutants do %d tests reach?\n", len(a.tree.all), len(tests))
+	reached, failed := make([][]int, len(tests)), make([]error, len(tests))
+	a.each(len(tests), func(i int) { reached[i], failed[i] = a.alone(ctx, tests[i]) })
+	a.reach = make(map[int][]*test)
+	for i, t := range tests {
+		if failed[i] != nil {
+			fmt.Fprintf(log, "%s %s fails without any change, and is left out: %v\n", t.pkg.ImportPath, t.name, failed[i])
+		}
+		for _, id := range reached[i] {
+			a.reach[id] = append(a.reach[id], t)
+		}
+	}
+	for _, tests := range a.reach {
+		slices.SortStableFunc(tests, func(x, y *test) int { return cmp.Compare(x.took, y.took) })
+	}
+	return ctx.Err()
+}
+
+// alone runs one test, and returns the mutants that it reaches.
+func (a *asker) alone(ctx context.Context, t *test) (reached []int, err error) {
+	file, err := os.CreateTemp(a.scratch, "reached")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(file.Name())
+	file.Close()
+	begun := time.Now()
+	out, err := a.program(ctx, t.pkg, 10*a.most, "MUTATE_REACHED="+file.Name(), "-test.run", "^"+t.name+"$")
+	if t.took = time.Since(begun); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out[:min(len(out), 2000)])
+	}
+	data, err := os.ReadFile(file.Name())
+	for ; len(data) >= 4; data = data[4:] {
+		reached = append(reached, int(binary.LittleEndian.Uint32(data)))
+	}
+	slices.Sort(reached) // children of a test append to the file too
+	return slices.Compact(reached), err
+}
+
+// each calls do for 0 to n-1, as many at once as may run.
+func (a *asker) each(n int, do func(int)) {
 	var wg sync.WaitGroup
 	next := make(chan int)
-	for range r.jobs {
+	for range a.jobs {
 		wg.Go(func() {
 			for i := range next {
 				do(i)

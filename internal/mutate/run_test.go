@@ -21,6 +21,8 @@ var made = map[string]string{
 	"go.mod": "module example.com/made\n\ngo 1.26\n",
 	"made.go": `package made
 
+import "example.com/made/low"
+
 func Tested(a int) bool { return a < 3 }
 
 func Thin(a int) bool { return a > 3 }
@@ -28,13 +30,28 @@ func Thin(a int) bool { return a > 3 }
 func Untested(a int) bool { return a >= 3 }
 
 func Endless(n int) (sum int) {
-	for i := 0; i != n; i++ {
-		sum = i
+	for i := 0; i != n; {
+		i++
 	}
 	return sum
 }
 
-func Words(a, b string) string { return a + b }
+func Far(a int) bool { return low.Far(a) }
+
+func Chosen(a int) string {
+	switch a {
+	case 1:
+		return "one"
+	default:
+		return "more"
+	}
+}
+
+var kinds = [...]string{1: "one"}
+
+var wide uint8 = 255
+
+var narrow uint8 = 254
 `,
 	"made_test.go": `package made
 
@@ -49,12 +66,14 @@ func TestTested(t *testing.T) {
 func TestThin(t *testing.T) { Thin(4) }
 
 func TestRest(t *testing.T) {
-	if Endless(1) != 0 || Words("a", "b") != "ab" {
+	if Endless(1) != 0 || Far(3) || Chosen(1) != "one" || Chosen(2) != "more" || kinds[1] != "one" || wide != 255 || narrow != 254 {
 		t.Error("not right")
 	}
 }
 `,
-	"bare/bare.go": "package bare\n\nfunc F(a int) bool { return a < 3 }\n",
+	"low/low.go":      "package low\n\nfunc Far(a int) bool { return a < 3 }\n\nfunc Near(a int) bool { return a < 3 }\n",
+	"low/low_test.go": "package low\n\nimport \"testing\"\n\nfunc TestNear(t *testing.T) { Near(1) }\n",
+	"bare/bare.go":    "package bare\n\nfunc F(a int) bool { return a < 3 }\n",
 }
 
 // enter makes the module and goes there.
@@ -66,20 +85,10 @@ func enter(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	t.Chdir(dir)
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "cache"))
-	t.Setenv("GOCACHE", goCache)
 }
 
-var goCache = func() string {
-	dir, err := os.UserCacheDir()
-	if err != nil || os.Getenv("GOCACHE") != "" {
-		return os.Getenv("GOCACHE")
-	}
-	return filepath.Join(dir, "go-build")
-}()
-
-// tree returns a hash of each file below the current folder.
-func tree(t *testing.T) string {
+// hashes returns one of each file below the current folder.
+func hashes(t *testing.T) string {
 	var all strings.Builder
 	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -94,35 +103,56 @@ func tree(t *testing.T) string {
 
 var seconds = regexp.MustCompile(` +\d+\.\d s`)
 
-// What the table says of each mutant is so, with all tests and with those that reach it,
-// and the tree stays as it is.
+// said runs mutate in the current folder.
+func said(t *testing.T, args ...string) (out string, code int) {
+	var w bytes.Buffer
+	code, err := run(t.Context(), args, &w)
+	require.NoError(t, err, w.String())
+	return seconds.ReplaceAllString(w.String(), ""), code
+}
+
+// What the table says of each mutant is so: tests of its own package see it, or those of another,
+// or none. The tree stays as it is.
 func TestRun(t *testing.T) {
 	enter(t)
-	before := tree(t)
-	for _, quick := range []string{"1h", "0s", "0s"} { // the last finds what the one before has kept
-		var out bytes.Buffer
-		code, err := run(t.Context(), []string{"-n", "100", "-jobs", "2", "-quick", quick, "-kinds", "boundary,arithmetic", "-least", "20", "./..."}, &out)
-		require.NoError(t, err)
-		assert.Zero(t, code)
-		said := seconds.ReplaceAllString(out.String(), "")
-		untested := "survived   boundary  made.go:7:38"
-		if quick != "1h" {
-			untested = "unreached  boundary  made.go:7:38"
-		}
-		for _, want := range []string{
-			"example.com/made/bare has no tests\n",
-			"caught     boundary  made.go:3:36\n    - func Tested(a int) bool { return a < 3 }\n    + func Tested(a int) bool { return a <= 3 }\n",
-			"survived   boundary  made.go:5:34\n", untested + "\n",
-			"no code    arithmetic  made.go:16:43\n    - func Words(a, b string) string { return a + b }\n    + func Words(a, b string) string { return a - b }\n",
-			"seed 1: 4 mutants, 3 compile, 1 caught (0 by time), 2 survived (" + map[bool]string{true: "0", false: "1"}[quick == "1h"] + " unreached): 33.3 %\n",
-		} {
-			assert.Contains(t, said, want)
-		}
-		assert.Equal(t, before, tree(t))
-	}
-	code, err := run(t.Context(), []string{"-n", "100", "-kinds", "boundary", "-least", "34", "."}, new(bytes.Buffer))
-	require.NoError(t, err)
+	before := hashes(t)
+	out, code := said(t, "-n", "100", "-jobs", "2", "-kinds", "boundary", "-least", "40", "./...")
+	assert.Zero(t, code)
+	assert.Equal(t, `example.com/made/bare has no tests
+which of 18 mutants do 4 tests reach?
+caught     boundary  low/low.go:3:33
+    - func Far(a int) bool { return a < 3 }
+    + func Far(a int) bool { return a <= 3 }
+survived   boundary  low/low.go:5:34
+    - func Near(a int) bool { return a < 3 }
+    + func Near(a int) bool { return a <= 3 }
+caught     boundary  made.go:5:36
+    - func Tested(a int) bool { return a < 3 }
+    + func Tested(a int) bool { return a <= 3 }
+survived   boundary  made.go:7:34
+    - func Thin(a int) bool { return a > 3 }
+    + func Thin(a int) bool { return a >= 3 }
+unreached  boundary  made.go:9:38
+    - func Untested(a int) bool { return a >= 3 }
+    + func Untested(a int) bool { return a > 3 }
+seed 1: 5 mutants, 2 caught (0 by time), 3 survived (1 unreached): 40.0 %
+`, out)
+	assert.Equal(t, before, hashes(t))
+
+	t.Chdir("low") // its own tests alone do not see it
+	out, code = said(t, "-n", "100", "-at", "low.go:3:33", "-least", "1", ".")
 	assert.Equal(t, 1, code)
+	assert.Contains(t, out, "unreached  boundary  low/low.go:3:33\n")
+}
+
+// What does not compile is left out: a case that a function needs to return, and a number that
+// its type can't hold.
+func TestRunLeavesOut(t *testing.T) {
+	enter(t)
+	out, _ := said(t, "-n", "100", "-kinds", "case,number", ".")
+	assert.NotContains(t, out, "  case  ")
+	assert.NotContains(t, out, "made.go:31:18")
+	assert.Contains(t, out, "caught     number  made.go:33:20\n")
 }
 
 func TestRunRefuses(t *testing.T) {
@@ -135,75 +165,49 @@ func TestRunRefuses(t *testing.T) {
 		assert.Equal(t, 2, code)
 	}
 	require.NoError(t, os.WriteFile("bad_test.go", []byte("package made\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Error(\"always\") }\n"), 0o600))
-	code, err := run(t.Context(), []string{"."}, new(bytes.Buffer))
-	assert.ErrorContains(t, err, "the tests of example.com/made fail without any change")
-	assert.ErrorContains(t, err, "always")
-	assert.Equal(t, 2, code)
+	out, code := said(t, "-n", "0", ".")
+	assert.Zero(t, code)
+	assert.Contains(t, out, "example.com/made TestBad fails without any change, and is left out: exit status 1: --- FAIL: TestBad")
 }
 
 // A test program that has no end is stopped, and its mutant counts as caught.
 func TestRunEnds(t *testing.T) {
 	enter(t)
-	var out bytes.Buffer
-	_, err := run(t.Context(), []string{"-kinds", "statement", "-grace", "100ms", "."}, &out)
-	require.NoError(t, err)
-	said := seconds.ReplaceAllString(out.String(), "")
-	assert.Contains(t, said, "too slow   statement  made.go:10:22\n    - for i := 0; i != n; i++ {\n    + for i := 0; i != n; _ = i {\n")
-	assert.Contains(t, said, "2 mutants, 2 compile, 1 caught (1 by time), 1 survived")
+	patience = time.Second
+	t.Cleanup(func() { patience = 10 * time.Second })
+	out, _ := said(t, "-kinds", "statement", ".")
+	assert.Contains(t, out, "too slow   statement  made.go:13:3\n    - i++\n    + \n")
+	assert.Contains(t, out, "1 mutants, 1 caught (1 by time), 0 survived")
 }
 
 // Constants are in no function, so a sample may have all of them.
-func TestSampleOfConstants(t *testing.T) {
+func TestSample(t *testing.T) {
 	t.Parallel()
-	p := new(pkg)
+	var all []*mutant
 	for i := range 2 * maxOfFunction {
-		p.mutants = append(p.mutants, mutant{file: "/m/a.go", at: position{i + 1, 1}}, mutant{file: "/m/a.go", function: "f", at: position{i + 10, 1}})
+		all = append(all, &mutant{file: "a.go", id: 2 * i}, &mutant{file: "a.go", function: "f", id: 2*i + 1}, &mutant{broken: true})
 	}
 	for n, want := range map[int]int{0: 0, 1: 1, 3 * maxOfFunction: 3 * maxOfFunction, 3*maxOfFunction + 1: 3 * maxOfFunction} {
-		assert.Len(t, sample([]*pkg{p}, choice{}, n, 7), want, "%d", n)
+		assert.Len(t, sample(all, choice{}, n, 7), want, "%d", n)
 	}
+	assert.Equal(t, sample(all, choice{}, 3, 7), sample(all, choice{}, 3, 7))
+	assert.NotEqual(t, sample(all, choice{}, 3, 7), sample(all, choice{}, 3, 8))
 }
 
-// A file that is gone is an error, not a mutant that survived.
-func TestFileThatIsGone(t *testing.T) {
+// The quickest tests of a package run until its time is up.
+func TestAskedTests(t *testing.T) {
 	t.Parallel()
-	gone := mutant{file: filepath.Join(t.TempDir(), "gone.go")}
-	assert.ErrorIs(t, show(new(bytes.Buffer), gone, outcome{what: caught}), fs.ErrNotExist)
-	_, err := (&runner{scratch: t.TempDir()}).try(t.Context(), 0, chosen{new(pkg), gone})
-	assert.ErrorIs(t, err, fs.ErrNotExist)
+	own, other := new(pkg), new(pkg)
+	a, b, c := &test{pkg: other}, &test{pkg: own}, &test{pkg: other}
+	assert.Equal(t, [][]*test{{b}, {a, c}}, byPackage([]*test{a, b, c}, own))
+	assert.Equal(t, [][]*test{nil, {a}}, byPackage([]*test{a}, own))
 }
 
 func TestReport(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	assert.Equal(t, 0, report(&out, []outcome{{what: caught}, {what: late}, {what: survived}, {what: unasked}, {what: broken}}, 3, 50))
-	assert.Equal(t, "seed 3: 5 mutants, 4 compile, 2 caught (1 by time), 2 survived (1 unreached): 50.0 %\n", out.String())
+	assert.Equal(t, 0, report(&out, []outcome{{what: caught}, {what: late}, {what: survived}, {what: unasked}}, 3, 50))
+	assert.Equal(t, "seed 3: 4 mutants, 2 caught (1 by time), 2 survived (1 unreached): 50.0 %\n", out.String())
 	assert.Equal(t, 1, report(&out, []outcome{{what: survived}}, 3, 1))
-	assert.Equal(t, 0, report(&out, []outcome{{what: broken}}, 3, 100), "there is nothing to catch")
-}
-
-func TestReach(t *testing.T) {
-	t.Parallel()
-	r := &reach{Tests: []string{"TestA", "TestB"}, Took: []time.Duration{1, 2}, Blocks: make(map[string][]block)}
-	require.NoError(t, r.add(0, []byte("mode: set\np/f.go:3.10,5.2 1 1\np/f.go:5.2,9.2 1 0\n")))
-	require.NoError(t, r.add(1, []byte("mode: set\np/f.go:3.10,5.2 1 1\np/f.go:5.2,9.2 1 1\n")))
-	require.NoError(t, r.add(1, nil))
-	assert.Error(t, r.add(1, []byte("p/f.go:what\n")))
-	for _, test := range []struct {
-		at   position
-		want []string
-	}{
-		{position{3, 10}, []string{"TestA", "TestB"}}, {position{5, 1}, []string{"TestA", "TestB"}},
-		{position{5, 2}, []string{"TestB"}}, {position{9, 1}, []string{"TestB"}},
-		{position{9, 2}, []string{"TestA", "TestB"}}, // in no block: those of the function
-	} {
-		tests, took := r.testsOf("p/f.go", mutant{at: test.at, in: position{3, 10}})
-		assert.Equal(t, test.want, tests, "%v", test.at)
-		assert.EqualValues(t, map[int]int{1: 2, 2: 3}[len(tests)], took, "%v", test.at)
-	}
-	for name, m := range map[string]mutant{"f.go": {at: position{1, 1}}, "other.go": {at: position{3, 10}, in: position{3, 10}}} {
-		tests, took := r.testsOf("p/"+name, m)
-		assert.Equal(t, r.Tests, tests, "a constant, or code that is not known")
-		assert.EqualValues(t, 3, took)
-	}
+	assert.Equal(t, 0, report(&out, nil, 3, 100), "there is nothing to catch")
 }
