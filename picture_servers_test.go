@@ -128,7 +128,7 @@ func TestPictureOfListings(t *testing.T) {
 		} {
 			func() {
 				opts := of.opts
-				opts.Servers, opts.Inline.Max = of.servers, -1
+				opts.Servers, opts.Inline.Max = of.servers[:1], -1
 				opts.OnEvent = nil
 				m := NewManager(&opts)
 				defer m.Close()
@@ -136,6 +136,11 @@ func TestPictureOfListings(t *testing.T) {
 				p.heading(of.title)
 				if err := m.Start(p.Context()); err != nil {
 					p.line("error of the start: %v", err)
+				}
+				for _, cfg := range of.servers[1:] { // one after the other, since the first that lists has the room
+					if err := m.AddServer(p.Context(), cfg); err != nil {
+						p.line("not added: %v", err)
+					}
 				}
 				require.NoError(p, check(m))
 				p.happened()
