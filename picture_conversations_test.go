@@ -117,6 +117,8 @@ func TestPictureOfConversations(t *testing.T) {
 					require.NoError(p, err)
 				}
 				next("It has left and come five times.")
+				require.NoError(p, m.AddServer(p.Context(), ServerConfig{Name: "archive", InProcess: newArchive()}))
+				next("A server with resources has come.")
 				s.TakeBack(3)
 				next("The host has taken back to place 3.")
 				s.NextTurn()
@@ -242,7 +244,7 @@ func TestPictureOfLists(t *testing.T) {
 // A server that says what it is for has a line in the section on searching.
 func TestPictureOfServersToSearch(t *testing.T) {
 	inPicture(t, "How the section on searching tells of servers, by the tokens that it may take.", func(p *picture) {
-		for _, most := range []int{0, 20, 40, 60, 90, 120, 200, 400, -1, NoLimit} {
+		for _, most := range []int{0, 20, 60, 90, -1, NoLimit} {
 			m := p.start(fmt.Sprintf("At most %d tokens.", most), Options{Inline: InlineOptions{Max: -1}, Prompt: PromptOptions{MaxSummaryTokens: most}})
 			for i, about := range []string{"", "Weather of each day.", "Money, and who has it.\nMore of it."} {
 				name := fmt.Sprintf("server_%d", i)
@@ -255,4 +257,24 @@ func TestPictureOfServersToSearch(t *testing.T) {
 			p.called(m.Default(), SearchToolName, `{"query":" 'SERVER_0' "}`)
 		}
 	})
+}
+
+// A Turn that fails has told nothing: the next one begins the conversation.
+func TestFailedTurnTellsNothing(t *testing.T) {
+	t.Parallel()
+	begun := 0
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: NoLimit}, List: ListOptions{Max: 200, ServerMax: 200}, Servers: []ServerConfig{inProcess("s", 140)}, OnEvent: func(e Event) {
+		if e.Kind == EventBegin {
+			begun++
+		}
+	}})
+	s := m.NewSession(nil)
+	_, err := s.Turn(provider.OpenAIChat, "")
+	require.Error(t, err, "it takes 128 tools")
+	require.Zero(t, begun)
+	turn, err := s.Turn(provider.Anthropic, "")
+	require.NoError(t, err)
+	require.Equal(t, 1, begun)
+	require.GreaterOrEqual(t, len(turn.Tools), 140)
+	require.Equal(t, turn.Place, turn.Before, "all is the beginning")
 }

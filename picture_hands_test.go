@@ -286,7 +286,7 @@ func TestPictureOfKeptLists(t *testing.T) {
 	})
 }
 
-// Sessions of many rights take no more than so many screenings.
+// Sessions of many rights take no more than so many screenings and partitions.
 func TestScreeningsAreBounded(t *testing.T) {
 	t.Parallel()
 	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("s", 2)}, Rules: []Rule{{Name: "r", Intent: "i*", Patterns: []string{"*0"}, Action: RuleInclude}}})
@@ -299,6 +299,7 @@ func TestScreeningsAreBounded(t *testing.T) {
 	m.screenings.mu.Lock()
 	defer m.screenings.mu.Unlock()
 	require.Len(t, m.screenings.byKey, most)
+	require.Len(t, m.partitioned.byKey, most)
 }
 
 // Notes fill their room to the byte.
@@ -333,4 +334,30 @@ func TestNotesAtTheirLimits(t *testing.T) {
 		require.Equal(t, spare >= 0, strings.Contains(block, first.tool), spare)
 		require.Equal(t, spare < 0, strings.HasSuffix(block, "\nNotes on 1 tools that you have had for longer are left out.\n"), spare)
 	}
+}
+
+// A tool that another has replaced has no standing, though that one has its name.
+func TestReplacedToolHasNoStanding(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	require.NoError(t, m.AddTools("s", echoTool("one", "First.")))
+	before := m.InlineTools()[0]
+	require.True(t, m.RemoveServer("s"))
+	require.NoError(t, m.AddTools("s", echoTool("one", "Second.")))
+	p := m.Default().view().partition
+	require.Equal(t, inline, p.standing(m.InlineTools()[0]))
+	require.Equal(t, hidden, p.standing(before))
+}
+
+// What a session needs since before its list is first asked for is in the list.
+func TestFirstListHasWhatIsNeededByThen(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{MaxResult: 100, Inline: InlineOptions{Max: 1}, List: ListOptions{Max: 2}, Servers: []ServerConfig{inProcess("s", 4)}})
+	cut, full, plain := m.NewSession(nil), m.NewSession(nil), m.NewSession(nil)
+	_, err := cut.Call(t.Context(), "mcp_s__tool_000", map[string]any{"text": strings.Repeat("x", 1000)})
+	require.NoError(t, err)
+	require.Equal(t, []string{"mcp_s__tool_000", SearchToolName, PageToolName}, toolNames(cut.Tools()))
+	full.ActivateTools([]string{"mcp_s__tool_001", "mcp_s__tool_002"})
+	require.Equal(t, []string{"mcp_s__tool_000", SearchToolName, DescribeToolName, CallToolName, "mcp_s__tool_001"}, toolNames(full.Tools()))
+	require.Equal(t, []string{"mcp_s__tool_000", SearchToolName}, toolNames(plain.Tools()))
 }
