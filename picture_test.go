@@ -30,7 +30,6 @@ type picture struct {
 	log  mcptest.Log
 	seen map[string]string // the parts, as they were written last
 	read int               // so much of the log is written
-	told []string          // steps that were refused
 
 	mu     sync.Mutex
 	events []Event
