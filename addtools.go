@@ -18,7 +18,7 @@ import (
 
 // AddTools adds tools that need no connection. Their handlers run in this process,
 // on the goroutine of the call. They must heed their context, which ends after
-// [ServerLimits.CallTimeout]. A tool without a handler can be found but not called.
+// [config.Limits.CallTimeout]. A tool without a handler can be found but not called.
 //
 // name takes the place of a server's name: it must not be empty. The tools come
 // last in registration order, in the order given. You can add more tools under the

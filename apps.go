@@ -33,7 +33,7 @@ func (s *Session) AppTools(server string) (tools []*BridgeTool) {
 // CallFromApp runs a tool for an app of the server. tool is the server's own name for it,
 // by which apps call, and args are those of [Session.Call]. The steps are the same too, but
 // for three things: a server that has never listed its tools is not connected, the result is not cut,
-// and nothing is activated. The call is in no [Stats].
+// and nothing is activated. The call is in no [snapshot.Stats].
 //
 // The error may wrap [ErrUnknownTool], as for a tool that is not for apps,
 // [ErrNotPermitted], [ErrBadArguments], [ErrQuarantined], [ErrChanged], [ErrServerDown],

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -148,7 +149,7 @@ func TestCallsWithoutAnswers(t *testing.T) {
 			}
 			return mcp.NewToolResultText("ran"), nil
 		}}
-		m := NewManager(&Options{Limits: ServerLimits{CallTimeout: 20 * time.Second}, Servers: []ServerConfig{serving("a", run), serving("b", echoTool("run", ""))}})
+		m := NewManager(&Options{Limits: config.Limits{CallTimeout: 20 * time.Second}, Servers: []ServerConfig{serving("a", run), serving("b", echoTool("run", ""))}})
 		defer m.Close()
 		require.NoError(t, m.Start(t.Context()))
 		call := func() (string, time.Duration, error) {
@@ -228,7 +229,7 @@ func TestOneCallFindsOut(t *testing.T) {
 			time.Sleep(time.Second)
 			return mcp.NewToolResultText("ran"), nil
 		}}
-		m := NewManager(&Options{Limits: ServerLimits{CallTimeout: 10 * time.Second}, Servers: []ServerConfig{serving("a", run)}})
+		m := NewManager(&Options{Limits: config.Limits{CallTimeout: 10 * time.Second}, Servers: []ServerConfig{serving("a", run)}})
 		defer m.Close()
 		require.NoError(t, m.Start(t.Context()))
 		// many makes 32 calls at once and returns how many were sent, answered and refused.
@@ -300,7 +301,7 @@ func TestLineWithoutEnd(t *testing.T) {
 	t.Parallel()
 	cfg := child(t, "a", "endless")
 	cfg.Env["AFTER"] = "tools/list"
-	m := NewManager(&Options{Limits: ServerLimits{Reconnect: -1, MaxMessage: 1 << 20}, Servers: []ServerConfig{cfg}})
+	m := NewManager(&Options{Limits: config.Limits{Reconnect: -1, MaxMessage: 1 << 20}, Servers: []ServerConfig{cfg}})
 	defer m.Close()
 	require.NoError(t, m.Start(t.Context()))
 	soon(t, func() bool { return m.Servers()[0].State == StateDown })
@@ -310,7 +311,7 @@ func TestLineWithoutEnd(t *testing.T) {
 // However often a server is tried in vain, one timer waits for the next attempt.
 func TestRetriesLeaveNoGoroutines(t *testing.T) {
 	cfg := ServerConfig{Name: "a", Command: "/nonexistent/command"}
-	m := NewManager(&Options{Limits: ServerLimits{Reconnect: time.Millisecond}, Servers: []ServerConfig{cfg}})
+	m := NewManager(&Options{Limits: config.Limits{Reconnect: time.Millisecond}, Servers: []ServerConfig{cfg}})
 	defer m.Close()
 	require.Error(t, m.Start(t.Context()))
 	before := runtime.NumGoroutine()
@@ -354,7 +355,7 @@ func TestRateLimited(t *testing.T) {
 				w.WriteHeader(test.status)
 			}))
 			defer web.Close()
-			m := NewManager(&Options{Limits: ServerLimits{Reconnect: 20 * time.Second}, Servers: []ServerConfig{{Name: "a", URL: web.URL}}})
+			m := NewManager(&Options{Limits: config.Limits{Reconnect: 20 * time.Second}, Servers: []ServerConfig{{Name: "a", URL: web.URL}}})
 			defer m.Close()
 			err := m.Start(t.Context())
 			assert.ErrorContains(t, err, test.want)
@@ -485,7 +486,7 @@ func TestCachedListsAreBounded(t *testing.T) {
 	m, err = start(o)
 	require.NoError(t, err)
 	assert.Equal(t, StateCached, m.Servers()[0].State)
-	for _, limits := range []ServerLimits{{MaxListing: 2000}, {MaxCatalog: 2000}} {
+	for _, limits := range []config.Limits{{MaxListing: 2000}, {MaxCatalog: 2000}} {
 		o.Limits = limits
 		m, err := start(o)
 		require.ErrorContains(t, err, "the limit of 2000")

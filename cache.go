@@ -3,6 +3,7 @@ package mcphybrid
 import (
 	"context"
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,6 +37,12 @@ func audienceOf(list upstream.List) audience {
 // server other tools.
 func cacheKey(cfg *ServerConfig, extensions map[string]any, of audience) string {
 	parts := []any{cfg.Command, cfg.Args, cfg.Dir, cfg.URL, cfg.Tools, cfg.Prefix}
+	if _, isGateway := extensions[upstream.GatewayExtension]; isGateway { // it differs with each run
+		extensions = maps.Clone(extensions)
+		if delete(extensions, upstream.GatewayExtension); len(extensions) == 0 {
+			extensions = nil
+		}
+	}
 	if extensions != nil {
 		parts = append(parts, extensions)
 	}

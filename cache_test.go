@@ -20,6 +20,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
@@ -117,7 +118,7 @@ func TestCacheLifetime(t *testing.T) {
 		return m.Servers()[0].State
 	}
 	assert.Equal(t, StateCached, states(Options{}, child(t, "one", "plain")))
-	assert.Equal(t, StateReady, states(Options{Limits: ServerLimits{Refresh: time.Nanosecond}}, child(t, "one", "plain")))
+	assert.Equal(t, StateReady, states(Options{Limits: config.Limits{Refresh: time.Nanosecond}}, child(t, "one", "plain")))
 	eager := child(t, "one", "plain")
 	eager.Eager = true
 	assert.Equal(t, StateReady, states(Options{}, eager))
@@ -151,7 +152,7 @@ func TestCacheHasNoSecrets(t *testing.T) {
 
 // A server that nobody calls is stopped, and started by the next call.
 func TestIdleServerIsStopped(t *testing.T) {
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{IdleTimeout: 50 * time.Millisecond}, Servers: []ServerConfig{child(t, "one", "plain")}})
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{IdleTimeout: 50 * time.Millisecond}, Servers: []ServerConfig{child(t, "one", "plain")}})
 	for range 2 {
 		soon(t, func() bool { return m.Servers()[0].State == StateCached && len(children(os.Getpid())) == 0 })
 		assert.Len(t, m.InlineTools(), 6)
@@ -178,7 +179,7 @@ func TestCacheThatDoesNotFit(t *testing.T) {
 	require.NoError(t, m.Close())
 
 	require.NoError(t, doc.Save(stored))
-	m = NewManager(&Options{Cache: doc, Limits: ServerLimits{MaxTools: 5}, Servers: []ServerConfig{child(t, "one", "plain")}})
+	m = NewManager(&Options{Cache: doc, Limits: config.Limits{MaxTools: 5}, Servers: []ServerConfig{child(t, "one", "plain")}})
 	defer m.Close()
 	assert.ErrorContains(t, m.Start(t.Context()), "it lists more tools than the limit of 5")
 	assert.Empty(t, m.InlineTools())
@@ -410,7 +411,7 @@ func TestServerThatWordsItsListAnew(t *testing.T) {
 		client := unwired(mcpserver.NewStreamableHTTPServer(srv, mcpserver.WithStateLess(true)))
 		var replicas []*Manager
 		for range 2 {
-			m := NewManager(&Options{Cache: doc, Limits: ServerLimits{Refresh: -1}, Servers: []ServerConfig{{Name: "web", URL: "http://web", HTTPClient: client, Eager: true}}})
+			m := NewManager(&Options{Cache: doc, Limits: config.Limits{Refresh: -1}, Servers: []ServerConfig{{Name: "web", URL: "http://web", HTTPClient: client, Eager: true}}})
 			defer func() { _ = m.Close() }()
 			require.NoError(t, m.Start(t.Context()))
 			time.Sleep(2 * time.Second)
@@ -454,7 +455,7 @@ func TestRefreshTakesTheFirstList(t *testing.T) {
 	t.Parallel()
 	doc, web := &mcptest.Split{}, newVersions(t)
 	start := func() *Manager {
-		m := NewManager(&Options{Cache: doc, Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
+		m := NewManager(&Options{Cache: doc, Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{{Name: "web", URL: web.url}}})
 		t.Cleanup(func() { _ = m.Close() })
 		_ = m.Start(t.Context())
 		return m

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -129,7 +130,7 @@ func TestUsersToolsAreNotRecorded(t *testing.T) {
 // The first Turn may begin with another list than the host showed before.
 func TestFirstTurnIsNoCompact(t *testing.T) {
 	t.Parallel()
-	var losses []CacheLoss
+	var losses []snapshot.Loss
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5), inProcess("b", 5)}, OnEvent: func(e Event) {
 		if e.Kind == EventCacheLost {
 			losses = append(losses, e.Loss)
@@ -141,5 +142,5 @@ func TestFirstTurnIsNoCompact(t *testing.T) {
 	turnOf(t, s, provider.OpenAIChat, "")
 	s.CountUsage(provider.Usage{Input: 5000, Written: 5000})
 	require.Len(t, losses, 1)
-	require.Equal(t, LossTools, losses[0].Cause)
+	require.Equal(t, snapshot.LossTools, losses[0].Cause)
 }

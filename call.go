@@ -197,8 +197,11 @@ func (s *Session) toolToCall(v *view, name string) (*BridgeTool, error) {
 		return nil, held
 	}
 	connecting, isConnecting := s.tenant.manager.connecting(name)
+	if isConnecting && !v.rights.Permit(connecting) {
+		connecting = rules.Subject{} // who may not use it does not learn that a server comes
+	}
 	removed := v.removed(name)
-	if removed != nil && !v.rights.Permit(removed.subject) || isConnecting && !v.rights.Permit(connecting) {
+	if removed != nil && !v.rights.Permit(removed.subject) {
 		return nil, &permissionError{name: name}
 	}
 	unknown := &UnknownToolError{Name: name, Connecting: connecting.Server}

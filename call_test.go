@@ -14,6 +14,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
@@ -175,7 +176,7 @@ func TestCallsWhileAServerBecomesReady(t *testing.T) {
 		slow := ServerConfig{Name: "slow", InProcess: mcpserver.NewMCPServer("slow", "1", mcpserver.WithHooks(hooks))}
 		mcpServer(slow).AddTools(echoTool("run", "Runs"))
 		fails.Store(first == StateDown)
-		m := NewManager(&Options{Servers: []ServerConfig{slow}, Limits: ServerLimits{Reconnect: time.Hour}})
+		m := NewManager(&Options{Servers: []ServerConfig{slow}, Limits: config.Limits{Reconnect: time.Hour}})
 		defer m.Close()
 		is := func(state State) { soon(t, func() bool { return m.Servers()[0].State == state }) }
 		looks := lookingManager{m.manager, new(atomic.Bool), func() {}, func() {}}

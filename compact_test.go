@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -121,7 +122,7 @@ func TestSpecF3Child(t *testing.T) {
 	assert.Equal(t, before, after)
 	assert.Equal(t, tools, toolsAfter)
 	assert.Equal(t, []string{"mcp_a__tool_001"}, namesOf(parent.ActiveTools()))
-	assert.Equal(t, Usage{}, parent.Stats().Usage)
+	assert.Equal(t, snapshot.Usage{}, parent.Stats().Usage)
 	assert.Equal(t, state[:50], parent.Save()[:50])
 
 	parent.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // The default session, for a host with one conversation, and its methods.
@@ -52,4 +53,4 @@ func (m *Manager) Call(ctx context.Context, name string, args any) (*mcp.CallToo
 }
 
 // Stats is [Session.Stats] of the default session.
-func (m *Manager) Stats() Stats { return m.def.Stats() }
+func (m *Manager) Stats() snapshot.Stats { return m.def.Stats() }

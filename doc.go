@@ -155,6 +155,7 @@
 // model providers take and report them. Package
 // [github.com/mcphybrid/mcphybrid/search] ranks by words, and package
 // [github.com/mcphybrid/mcphybrid/vector] by meaning. Package
-// [github.com/mcphybrid/mcphybrid/debug] serves pages that show what a Manager
+// [github.com/mcphybrid/mcphybrid/snapshot] has figures, as [Session.Stats] returns them,
+// and package [github.com/mcphybrid/mcphybrid/debug] serves pages that show what a Manager
 // does.
 package mcphybrid

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -52,7 +53,7 @@ func TestEndlessLists(t *testing.T) {
 	}))
 	srv.AddTools(echoTool("any", ""))
 	m, _ := newTestManager(t, &Options{
-		Limits:  ServerLimits{Refresh: time.Millisecond, MaxTools: 60}, // so that what is kept of each tool for ever is soon full
+		Limits:  config.Limits{Refresh: time.Millisecond, MaxTools: 60}, // so that what is kept of each tool for ever is soon full
 		Servers: []ServerConfig{{Name: "endless", InProcess: srv}, inProcess("good", 30)},
 	})
 	s := m.NewSession(nil)

@@ -49,7 +49,7 @@ var (
 	ErrChanged = errors.New("the tool has changed since the call was checked")
 
 	// ErrServerDown means that the server can't be reached, or is not called for a
-	// while: see [ServerLimits.MaxTimeouts].
+	// while: see [config.Limits.MaxTimeouts].
 	ErrServerDown = upstream.ErrDown
 
 	// ErrAuthorizationRequired means that the user has to log in to the server:

@@ -1,6 +1,10 @@
 package mcphybrid
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcphybrid/mcphybrid/snapshot"
+)
 
 // An EventKind says what happened in a session, or to a server.
 type EventKind string
@@ -54,7 +58,7 @@ type Event struct {
 	ToolError string
 
 	// Loss is what a request lost, with [EventCacheLost]; otherwise it is zero.
-	Loss CacheLoss
+	Loss snapshot.Loss
 }
 
 // emit passes an event to the host. The caller holds no lock.

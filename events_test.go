@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
@@ -47,7 +48,7 @@ func TestADeadServerIsHeard(t *testing.T) {
 	var log mcptest.Log
 	tell, next := eventsOf(t)
 	m, _ := newTestManager(t, &Options{
-		Limits: ServerLimits{Reconnect: time.Millisecond}, Servers: []ServerConfig{child(t, "mortal", "plain")},
+		Limits: config.Limits{Reconnect: time.Millisecond}, Servers: []ServerConfig{child(t, "mortal", "plain")},
 		OnEvent: tell, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
@@ -75,7 +76,7 @@ func TestAnOpenCircuitIsHeard(t *testing.T) {
 	}}
 	tell, next := eventsOf(t)
 	m, _ := newTestManager(t, &Options{
-		Limits: ServerLimits{MaxTimeouts: 1}, OnEvent: tell,
+		Limits: config.Limits{MaxTimeouts: 1}, OnEvent: tell,
 		Servers: []ServerConfig{{Name: "a", InProcess: mcptest.Server("a", silent, echoTool("echo", "")), CallTimeout: 100 * time.Millisecond}},
 	})
 	_, err := m.Call(t.Context(), "mcp_a__silent", nil)
@@ -164,7 +165,7 @@ func TestCallToAServerThatWasNeverUp(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}), "127.0.0.1:0")
 	m := NewManager(&Options{
-		Access: Access{Deny: []string{"mcp_web__secret"}}, Limits: ServerLimits{Reconnect: time.Millisecond},
+		Access: Access{Deny: []string{"mcp_web__secret"}}, Limits: config.Limits{Reconnect: time.Millisecond},
 		Servers: []ServerConfig{{Name: "web", URL: url, Tools: Access{Deny: []string{"hidden"}}}},
 	})
 	defer m.Close()

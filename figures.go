@@ -1,5 +1,7 @@
 package mcphybrid
 
+import "github.com/mcphybrid/mcphybrid/snapshot"
+
 // A statsCounter computes figures of sessions. It counts only once what several of
 // them share.
 type statsCounter struct {
@@ -15,14 +17,14 @@ func newStatsCounter(s *tenant) *statsCounter {
 }
 
 // stats returns the figures of a session that no other goroutine uses.
-func (w *statsCounter) stats(s *Session) Stats {
+func (w *statsCounter) stats(s *Session) snapshot.Stats {
 	v := s.view()
 	return w.weigh(s, v, s.shownLocked(v), s.usage, s.ledger)
 }
 
 // weigh returns the figures of s, given its view, the list that its model was
 // shown, its usage and its ledger.
-func (w *statsCounter) weigh(s *Session, v *view, list []listItem, u sessionUsage, l *ledger) Stats {
+func (w *statsCounter) weigh(s *Session, v *view, list []listItem, u sessionUsage, l *ledger) snapshot.Stats {
 	st := w.tenant.figuresOf(v.partition)
 	st.Crowded = len(v.overflow)
 	st.Inline -= st.Crowded
@@ -47,12 +49,12 @@ func (w *statsCounter) weigh(s *Session, v *view, list []listItem, u sessionUsag
 
 // figuresOf returns the figures of the tools of a partition, without active ones. Each
 // response is counted with them, so they are computed once.
-func (s *tenant) figuresOf(p *partition) Stats {
+func (s *tenant) figuresOf(p *partition) snapshot.Stats {
 	p.figures.once.Do(func() { p.figures.Stats = s.weighTools(p) })
 	return p.figures.Stats
 }
 
-func (s *tenant) weighTools(p *partition) (sum Stats) {
+func (s *tenant) weighTools(p *partition) (sum snapshot.Stats) {
 	servers := make(map[origin]bool)
 	for t, st := range p.each() {
 		if st == hidden {

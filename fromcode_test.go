@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -66,7 +67,7 @@ func TestCallFromCode(t *testing.T) {
 // towards its own time.
 func TestSessionFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newTestManager(t, &Options{Limits: ServerLimits{CallTimeout: time.Minute}})
+		m, _ := newTestManager(t, &Options{Limits: config.Limits{CallTimeout: time.Minute}})
 		sleep := mcpserver.ServerTool{Tool: mcp.NewTool("sleep"), Handler: func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			select {
 			case <-time.After(50 * time.Second):

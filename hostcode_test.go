@@ -17,6 +17,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/store"
@@ -149,7 +150,7 @@ func (hangingStore) Save([]byte) error       { return nil }
 func TestNilContext(t *testing.T) {
 	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{inProcess("a", 3)}})
 	u := newUser(t, m, "u", nil, echoTool("x", ""))
-	down := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "silent", "silent")}})
+	down := NewManager(&Options{Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{child(t, "silent", "silent")}})
 	defer down.Close()
 	var none context.Context
 	for name, use := range map[string]func(){
@@ -307,7 +308,7 @@ func TestCloseDuringEverything(t *testing.T) {
 		}
 		m := NewManager(&Options{Inline: InlineOptions{Max: 5}, Cache: new(mcptest.Store), TrustStore: new(mcptest.Store), Usage: &UsageOptions{Store: new(mcptest.Store)},
 			Semantic: &SemanticOptions{Embedder: e, Cache: new(mcptest.Store), Grace: -1}, Skills: someSkills(70), Logger: slog.New(slog.DiscardHandler),
-			Limits:  ServerLimits{Refresh: 20 * time.Millisecond, Reconnect: time.Millisecond},
+			Limits:  config.Limits{Refresh: 20 * time.Millisecond, Reconnect: time.Millisecond},
 			Servers: []ServerConfig{inProcess("a", 12), inProcess("b", 12)}})
 		shared := m.NewSession(&SessionOptions{Registry: NewRegistry()})
 		ctx, cancel := context.WithCancel(t.Context())

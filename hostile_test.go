@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
@@ -390,7 +391,7 @@ func (row hostileRow) run(t *testing.T, over byte) {
 	}
 	bad.set(row.does)
 	opts := Options{
-		Limits:  ServerLimits{StartTimeout: 20 * time.Second, CallTimeout: 20 * time.Second, Reconnect: 5 * time.Millisecond, Refresh: -1},
+		Limits:  config.Limits{StartTimeout: 20 * time.Second, CallTimeout: 20 * time.Second, Reconnect: 5 * time.Millisecond, Refresh: -1},
 		Servers: []ServerConfig{inProcess("good", 2), bad.cfg},
 	}
 	if over == 'h' { // it announces no changes

@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
@@ -297,7 +298,7 @@ func (h *tryingHost) options() *Options {
 	return &Options{
 		Servers: h.servers(), Registry: hostRegistry{NewRegistry(), h}, Logger: slog.New(hostLog{h}), Tokens: hostCounter{h},
 		Needs:  map[string][]string{"mcp_a__tool_000": {"nothing"}}, // so that there is something to log
-		Inline: InlineOptions{Max: 4, MaxTokens: 5000}, Prompt: PromptOptions{MaxListingTokens: 5000}, Limits: ServerLimits{Reconnect: time.Hour},
+		Inline: InlineOptions{Max: 4, MaxTokens: 5000}, Prompt: PromptOptions{MaxListingTokens: 5000}, Limits: config.Limits{Reconnect: time.Hour},
 		Semantic: &SemanticOptions{Embedder: hostEmbedder{e, h}, Store: vectors, Cache: doc("vectors"), Grace: -1,
 			Timeout: time.Minute, Progress: func(int, int) { h.at("embedded") }},
 		Cache: doc("cache"), TrustStore: doc("trust"), Usage: &UsageOptions{Store: doc("usage")}, Learn: &LearnOptions{Store: doc("learn")},

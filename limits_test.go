@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 )
@@ -58,26 +59,26 @@ func TestLimits(t *testing.T) {
 		run         func(t *testing.T, over int) error // over is 0 or 1
 	}{
 		{"MaxTools", "limit of 9", func(t *testing.T, over int) error {
-			return start(t, Options{Limits: ServerLimits{MaxTools: 9}, Servers: []ServerConfig{inProcess("limited", 9+over)}})
+			return start(t, Options{Limits: config.Limits{MaxTools: 9}, Servers: []ServerConfig{inProcess("limited", 9+over)}})
 		}},
 		{"MaxPages", "limit of 9", func(t *testing.T, over int) error {
-			return start(t, Options{Limits: ServerLimits{MaxPages: 9}, Servers: []ServerConfig{paged(8 + over)}}) // mcp-go adds an empty page
+			return start(t, Options{Limits: config.Limits{MaxPages: 9}, Servers: []ServerConfig{paged(8 + over)}}) // mcp-go adds an empty page
 		}},
 		{"MaxDefinition", "limit of 50", func(t *testing.T, over int) error {
 			tool := `{"name":"` + strings.Repeat("x", 50-len(`{"name":""}`)+over) + `"}`
-			m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxDefinition: 50}, Servers: []ServerConfig{raw(t, `{"tools":[`+tool+`]}`)}})
+			m, _ := newTestManager(t, &Options{Limits: config.Limits{MaxDefinition: 50}, Servers: []ServerConfig{raw(t, `{"tools":[`+tool+`]}`)}})
 			return errors.Join(m.Problems()...)
 		}},
 		{"MaxListing", "limit of 50", func(t *testing.T, over int) error {
 			tool := `{"name":"` + strings.Repeat("x", 25-len(`{"name":""}`)) + `"}`
 			last := strings.Replace(tool, "x", "y"+strings.Repeat("y", over), 1)
-			return start(t, Options{Limits: ServerLimits{MaxListing: 50}, Servers: []ServerConfig{raw(t, `{"tools":[`+tool+`,`+last+`]}`)}})
+			return start(t, Options{Limits: config.Limits{MaxListing: 50}, Servers: []ServerConfig{raw(t, `{"tools":[`+tool+`,`+last+`]}`)}})
 		}},
 		{"MaxCatalog", "limit of 75", func(t *testing.T, over int) error {
 			tool := `{"name":"` + strings.Repeat("x", 25-len(`{"name":""}`)) + `"}`
 			first := raw(t, `{"tools":[`+tool+`]}`)
 			first.Name = "first"
-			m := NewManager(&Options{Limits: ServerLimits{MaxCatalog: 75 - over}, Servers: []ServerConfig{first}})
+			m := NewManager(&Options{Limits: config.Limits{MaxCatalog: 75 - over}, Servers: []ServerConfig{first}})
 			defer m.Close()
 			_ = m.Start(t.Context())
 			err := m.AddServer(t.Context(), raw(t, `{"tools":[`+tool+`,`+strings.Replace(tool, "x", "y", 1)+`]}`))
@@ -87,7 +88,7 @@ func TestLimits(t *testing.T) {
 			return err
 		}},
 		{"MaxTimeouts", "the last 2 calls", func(t *testing.T, over int) error {
-			o := Options{Limits: ServerLimits{MaxTimeouts: 3 - over, CallTimeout: 20 * time.Millisecond}}
+			o := Options{Limits: config.Limits{MaxTimeouts: 3 - over, CallTimeout: 20 * time.Millisecond}}
 			waiting(&o)
 			m, _ := newTestManager(t, &o)
 			for range 2 {
@@ -102,12 +103,12 @@ func TestLimits(t *testing.T) {
 		{"MaxMessage", "limit of 1000", func(t *testing.T, over int) error {
 			around := len(`{"result":{"tools":[],"x":""},"jsonrpc":"2.0","id":3}` + "\n")
 			list := `{"tools":[],"x":"` + strings.Repeat("x", 1000-around+over) + `"}`
-			return start(t, Options{Limits: ServerLimits{MaxMessage: 1000}, Servers: []ServerConfig{raw(t, list)}})
+			return start(t, Options{Limits: config.Limits{MaxMessage: 1000}, Servers: []ServerConfig{raw(t, list)}})
 		}},
 		{"MaxValues", "limit of 100", func(t *testing.T, over int) error {
 			const around = `{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"limited","version":"1"}},"content":[{"type":"text","text":""}],"resultType":"complete","structuredContent":{"a":[]}}`
 			elements := make([]int, 100+over-text.CountValues([]byte(around))+1)
-			return call(t, Options{Limits: ServerLimits{MaxValues: 100}, Servers: []ServerConfig{serving("limited", mcpserver.ServerTool{
+			return call(t, Options{Limits: config.Limits{MaxValues: 100}, Servers: []ServerConfig{serving("limited", mcpserver.ServerTool{
 				Tool: mcp.NewTool("numbers"),
 				Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					return mcp.NewToolResultStructured(map[string]any{"a": elements}, ""), nil
@@ -117,11 +118,11 @@ func TestLimits(t *testing.T) {
 		{"MaxUnasked", "limit of 9", func(t *testing.T, over int) error {
 			cfg := raw(t, `{"tools":[]}`)
 			cfg.Env["UNASKED"] = fmt.Sprint(9 + over)
-			return start(t, Options{Limits: ServerLimits{MaxUnasked: 9}, Servers: []ServerConfig{cfg}})
+			return start(t, Options{Limits: config.Limits{MaxUnasked: 9}, Servers: []ServerConfig{cfg}})
 		}},
 		{"MaxSubscriptions", "limit of 1, Limits.MaxSubscriptions", func(t *testing.T, over int) error {
 			b := newNoticeboard()
-			m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxSubscriptions: 1}, Servers: []ServerConfig{b.config("limited")}})
+			m, _ := newTestManager(t, &Options{Limits: config.Limits{MaxSubscriptions: 1}, Servers: []ServerConfig{b.config("limited")}})
 			for _, uri := range []string{"mem://a", "mem://b"}[:1+over] {
 				if _, err := m.Default().SubscribeResource(t.Context(), "", uri, func(string) {}); err != nil {
 					return err
@@ -137,7 +138,7 @@ func TestLimits(t *testing.T) {
 			return start(t, o)
 		}},
 		{"CallTimeout", "no answer within 20ms", func(t *testing.T, over int) error {
-			o := Options{Limits: ServerLimits{CallTimeout: []time.Duration{time.Hour, 20 * time.Millisecond}[over]}}
+			o := Options{Limits: config.Limits{CallTimeout: []time.Duration{time.Hour, 20 * time.Millisecond}[over]}}
 			waiting(&o)
 			return call(t, o, "mcp_limited__wait")
 		}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -123,7 +124,7 @@ func TestHugeDefinitions(t *testing.T) {
 	var events []Event
 	m, _ := newTestManager(t, &Options{
 		Servers: []ServerConfig{serving("heavy", heavy...), inProcess("light", 20)},
-		Limits:  ServerLimits{StartTimeout: time.Minute},
+		Limits:  config.Limits{StartTimeout: time.Minute},
 		OnEvent: ofSessions(func(e Event) { events = append(events, e) }),
 	})
 	s := m.NewSession(nil)

@@ -1,6 +1,7 @@
 package mcphybrid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -33,8 +34,8 @@ func (m *Manager) Login(ctx context.Context, server string) error {
 				return open(ctx, LoginPage{m.user.id, server, page.URL, page.Issuer, page.TokenHost})
 			})
 		})
-		if err == nil {
-			err = src.server.Again(ctx)
+		if unsaved := new(login.UnsavedError); err == nil || errors.As(err, &unsaved) {
+			err = cmp.Or(src.server.Again(ctx), err)
 		}
 		err = src.server.Hide(err)
 	}

@@ -38,7 +38,7 @@ func newLoginDesk(t *testing.T, folder string, servers ...ServerConfig) *loginDe
 	d := &loginDesk{t: t, log: new(mcptest.Log), folder: folder, returns: make(map[string]bool)}
 	var mu sync.Mutex
 	d.Manager = NewManager(&Options{
-		Servers: servers, TokenStore: store.FileTokens(folder), Limits: ServerLimits{Reconnect: time.Hour},
+		Servers: servers, TokenStore: store.FileTokens(folder), Limits: config.Limits{Reconnect: time.Hour},
 		Logger: slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OpenURL: func(_ context.Context, page LoginPage) (string, error) {
 			u, err := url.Parse(page.URL)
@@ -398,7 +398,7 @@ func TestTokenStoreThatHangs(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang) // after Close
 	mgr := NewManager(&Options{
-		Servers: []ServerConfig{web}, Limits: ServerLimits{Reconnect: time.Hour},
+		Servers: []ServerConfig{web}, Limits: config.Limits{Reconnect: time.Hour},
 		TokenStore: tokenStore(func(_ context.Context, change func([]byte) ([]byte, error)) error {
 			if stuck.Load() {
 				<-hang
@@ -436,4 +436,35 @@ func TestTokenStoreThatHangs(t *testing.T) {
 	}
 	assert.True(t, mgr.RemoveServer("web"))
 	assert.Zero(t, a.Count().Refreshes)
+}
+
+// A login that can't be saved is told, and the server is connected: the login counts while the
+// Manager lives.
+func TestLoginIsNotSaved(t *testing.T) {
+	t.Parallel()
+	a := mcptest.NewAuthority(t, echoHandler())
+	m := NewManager(&Options{
+		Servers: []ServerConfig{{Name: "web", URL: a.Server}}, TokenStore: unwritable{},
+		OpenURL: func(_ context.Context, page LoginPage) (string, error) {
+			mcptest.Browse(t, page.URL)
+			return "", nil
+		},
+	})
+	defer m.Close()
+	require.Error(t, m.Start(t.Context()))
+	err := m.Login(t.Context(), "web")
+	assert.EqualError(t, err, `mcphybrid: login to server "web": the login counts only until this program ends: it is read-only`)
+	assert.Equal(t, StateReady, m.Servers()[0].State)
+	_, err = m.Call(t.Context(), "mcp_web__echo", nil)
+	assert.NoError(t, err)
+}
+
+// unwritable is an empty token store that stays so.
+type unwritable struct{}
+
+func (unwritable) Update(_ context.Context, _ string, change func([]byte) ([]byte, error)) error {
+	if changed, err := change(nil); err != nil || changed == nil {
+		return err
+	}
+	return errors.New("it is read-only")
 }

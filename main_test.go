@@ -334,7 +334,7 @@ func checkRestored(m *Manager, s *Session) error {
 		if place == "elsewhere" {
 			data = inParts
 		}
-		restored, _, err := sc.restore(s.rights, s.skills, state.Intent, data, &SessionOptions{Disclosure: s.asked.disclosure})
+		restored, _, err := sc.restore(s.rights, s.asked.skills, state.Intent, data, &SessionOptions{Disclosure: s.asked.disclosure})
 		if err != nil {
 			return err
 		}

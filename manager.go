@@ -106,7 +106,7 @@ func NewManager(opts *Options) *Manager {
 	return m
 }
 
-// maxKnown times [ServerLimits.MaxTools] is how many tools of a server we remember,
+// maxKnown times [config.Limits.MaxTools] is how many tools of a server we remember,
 // and how many names with a hash. We never forget one to make room: otherwise a
 // server could make us forget a tool and then change it.
 const maxKnown = 4
@@ -117,7 +117,7 @@ func (m *Manager) setUp(ctx context.Context) {
 	m.manager = m
 	m.changed = make(chan struct{})
 	known := maxKnown * min(m.opts.Limits.MaxTools, NoLimit/maxKnown)
-	m.serverUsage, m.names, m.named = make(map[string]*Usage), names.NewBook(known), make(map[string]*source)
+	m.serverUsage, m.names, m.named = make(map[string]*snapshot.Usage), names.NewBook(known), make(map[string]*source)
 	m.rawDefinitions, m.turns = new(rawDefinitions), upstream.NewTurns()
 	if m.system != nil {
 		m.names, m.turns = m.system.names.Above(), m.system.turns

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
@@ -62,7 +63,7 @@ func TestChildServerHangingCall(t *testing.T) {
 
 func TestChildServerDies(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{child(t, "mortal", "plain"), inProcess("other", 3)}})
 	_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
 	require.ErrorIs(t, err, ErrServerDown)
 	soon(t, func() bool { return m.Servers()[0].State == StateDown })
@@ -110,7 +111,7 @@ func TestStartFailures(t *testing.T) {
 				if strings.HasPrefix(test.want, "no answer") {
 					test.cfg.StartTimeout = 300 * time.Millisecond
 				}
-				m := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{test.cfg, inProcess("good", 2)}})
+				m := NewManager(&Options{Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{test.cfg, inProcess("good", 2)}})
 				closing.Cleanup(func() { _ = m.Close() })
 				err := m.Start(t.Context())
 				assert.ErrorContains(t, err, `mcphybrid: server "bad": `)
@@ -151,7 +152,7 @@ func TestStartContextBoundsTheStartOnly(t *testing.T) {
 func TestMalformedTools(t *testing.T) {
 	t.Parallel()
 	schema := `{"$schema":"http://json-schema.org/draft-07/schema#","type":["object","null"],"oneOf":[{"required":["a"]}],"x-n":9007199254740993}`
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxDefinition: 1000}, Servers: []ServerConfig{raw(t, `{"tools":[`+
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{MaxDefinition: 1000}, Servers: []ServerConfig{raw(t, `{"tools":[`+
 		`{"name":"first","inputSchema":`+schema+`},`+
 		`{"name":5,"inputSchema":{}},`+
 		`{"name":"yes","inputSchema":true},`+
@@ -184,7 +185,7 @@ func raw(t *testing.T, list string) ServerConfig {
 
 func TestTooManyTools(t *testing.T) {
 	t.Parallel()
-	m := NewManager(&Options{Limits: ServerLimits{MaxTools: 9}, Servers: []ServerConfig{inProcess("many", 10)}})
+	m := NewManager(&Options{Limits: config.Limits{MaxTools: 9}, Servers: []ServerConfig{inProcess("many", 10)}})
 	defer m.Close()
 	assert.ErrorContains(t, m.Start(t.Context()), "it lists more tools than the limit of 9")
 }
@@ -207,7 +208,7 @@ func TestHTTPServer(t *testing.T) {
 	}))
 	t.Cleanup(web.Close) // closed after the Manager, which still listens
 
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxMessage: 100_000}, Servers: []ServerConfig{{
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{MaxMessage: 100_000}, Servers: []ServerConfig{{
 		Name: "web", URL: web.URL + "/mcp", Headers: map[string]string{"Authorization": "Bearer abc"},
 	}}})
 	r, err := m.Call(t.Context(), "mcp_web__echo", map[string]any{"text": "hello"})
@@ -267,7 +268,7 @@ func inProcessMisbehaves(t *testing.T) {
 	}
 	hang := func(ctx context.Context) { <-ctx.Done() }
 	fail := func(context.Context) { panic("oops") }
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{CallTimeout: 50 * time.Millisecond}, Servers: []ServerConfig{
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{CallTimeout: 50 * time.Millisecond}, Servers: []ServerConfig{
 		serving("s", tool("hang", hang), tool("panic", fail)),
 	}})
 	require.NoError(t, m.AddTools("local", tool("hang", hang), tool("panic", fail),
@@ -360,7 +361,7 @@ func TestErrorsAreDistinct(t *testing.T) {
 // A server that can't be started leaves no file open.
 func TestFailedStartsLeaveNoFiles(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close them
-	m := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}})
+	m := NewManager(&Options{Limits: config.Limits{Reconnect: -1}})
 	defer m.Close()
 	before := openFiles()
 	for i := range 30 {
@@ -400,7 +401,7 @@ func TestFailedAddServerLeavesNoProblem(t *testing.T) {
 		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { close(lists); <-fail })
 		s := mcpserver.NewMCPServer(name, "1", mcpserver.WithHooks(hooks), mcpserver.WithToolCapabilities(true))
 		s.AddTools(mcptest.Chores(name, 2)...)
-		m := NewManager(&Options{Limits: ServerLimits{MaxTools: 1}, Needs: map[string][]string{"mcp_x__run": {"mcp_late__nope"}}})
+		m := NewManager(&Options{Limits: config.Limits{MaxTools: 1}, Needs: map[string][]string{"mcp_x__run": {"mcp_late__nope"}}})
 		defer m.Close()
 		require.NoError(t, m.AddTools("s-0", echoTool("run", "")))
 		added := make(chan error)

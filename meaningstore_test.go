@@ -16,6 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
@@ -420,7 +421,7 @@ func TestARefusedListDeletesNothing(t *testing.T) {
 	t.Parallel()
 	vectors := new(recordingStore)
 	replica := func(limit int) *Manager {
-		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Limits: ServerLimits{MaxCatalog: limit},
+		m := NewManager(&Options{Inline: InlineOptions{Max: -1}, Limits: config.Limits{MaxCatalog: limit},
 			Semantic: &SemanticOptions{Embedder: newConcepts(), Store: vectors, Grace: -1}, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 10)}})
 		t.Cleanup(func() { _ = m.Close() })
 		_ = m.Start(t.Context())

@@ -5,21 +5,11 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
-// MeasuredTokens are sums over the requests of a session, as the provider counted
-// them. They stay 0 unless the host or its adapter calls [Session.CountUsage].
-type MeasuredTokens struct {
-	Requests int // calls of CountUsage
-	Input    int // see [provider.Usage]
-	Cached   int
-	Written  int
-	Output   int
-	Losses   int // requests that lost the provider's cache: see [CacheLoss]
-	Lost     int // input tokens that they could have read from it
-}
-
-func (m *MeasuredTokens) add(u provider.Usage) {
+// addUsage adds a request to m.
+func addUsage(m *snapshot.Measured, u provider.Usage) {
 	for _, of := range []struct {
 		sum *int
 		n   int
@@ -39,9 +29,9 @@ func plus(a, b int) int {
 // A ledger has the figures of a session's requests. It belongs to the session, whose mu
 // guards it, and does not grow with the number of requests.
 type ledger struct {
-	sums   MeasuredTokens
-	saved  int         // see Stats.EstimatedSaved
-	losses []CacheLoss // the last ones, newest first; at most maxLosses; replaced, never changed
+	sums   snapshot.Measured
+	saved  int             // see [snapshot.Stats.EstimatedSaved]
+	losses []snapshot.Loss // the last ones, newest first; at most maxLosses; replaced, never changed
 
 	// Of the request counted last:
 	left      int       // tokens that it left in the cache
@@ -61,16 +51,16 @@ func (l *ledger) double() *ledger {
 }
 
 // figures returns the sums, and the estimate of what was saved.
-func (l *ledger) figures() (MeasuredTokens, int) {
+func (l *ledger) figures() (snapshot.Measured, int) {
 	if l == nil {
-		return MeasuredTokens{}, 0
+		return snapshot.Measured{}, 0
 	}
 	return l.sums, l.saved
 }
 
 // CountUsage tells the session what a response took. Call it once for each response, in
 // order, as soon as you have it: before the calls that the response asks for, and
-// before Compact. The adapters do so by themselves. [Stats.Measured] has the sums. If the request lost the provider's
+// before Compact. The adapters do so by themselves. [snapshot.Stats.Measured] has the sums. If the request lost the provider's
 // cache, there is an [EventCacheLost], which tells why as far as the session knows.
 //
 // Figures that are negative, or greater than what they are a part of, count as the
@@ -103,16 +93,16 @@ func (s *Session) CountUsage(u provider.Usage) {
 }
 
 // count adds a request whose head is given, and returns what of the cache it lost.
-func (l *ledger) count(u provider.Usage, h head, now time.Time) (loss CacheLoss, lost bool) {
-	l.sums.add(u)
+func (l *ledger) count(u provider.Usage, h head, now time.Time) (loss snapshot.Loss, lost bool) {
+	addUsage(&l.sums, u)
 	if l.automatic && l.sums.Cached == 0 {
 		l.left = 0 // it caches nothing
 	}
 	missed := min(l.left, u.Input) - u.Cached
 	if lost = missed > lossTolerance; lost {
-		loss = CacheLoss{At: now, Tokens: missed, Cause: l.cause(u.Miss, h, now), Miss: u.Miss}
+		loss = snapshot.Loss{At: now, Tokens: missed, Cause: l.cause(u.Miss, h, now), Miss: u.Miss}
 		l.sums.Losses, l.sums.Lost = plus(l.sums.Losses, 1), plus(l.sums.Lost, missed)
-		l.losses = append([]CacheLoss{loss}, l.losses[:min(len(l.losses), maxLosses-1)]...)
+		l.losses = append([]snapshot.Loss{loss}, l.losses[:min(len(l.losses), maxLosses-1)]...)
 	}
 	l.left = u.Cached + u.Written
 	if u.Automatic {

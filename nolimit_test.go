@@ -7,6 +7,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -35,7 +36,7 @@ func TestSearchWithoutLimit(t *testing.T) {
 func TestToolsWithoutLimit(t *testing.T) {
 	t.Parallel()
 	m := mcphybrid.NewManager(&mcphybrid.Options{
-		Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{MaxTools: mcphybrid.NoLimit},
+		Trust: mcphybrid.TrustQuarantine, Limits: config.Limits{MaxTools: mcphybrid.NoLimit},
 	})
 	t.Cleanup(func() { m.Close() })
 	srv := mcpserver.NewMCPServer("s", "1")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/hints"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
@@ -310,7 +311,7 @@ type Options struct {
 	// its own. [Manager.Start] then returns with the catalog of the servers
 	// that it knows before any of them runs. Such a server is started by the
 	// first call of one of its tools or, if they were listed longer ago than
-	// [ServerLimits.Refresh], in the background; how its tools have changed since
+	// [config.Limits.Refresh], in the background; how its tools have changed since
 	// is then published like any change. Changes are saved within a second, in the
 	// background, and by [Manager.Close]. If it is [store.Parts] too, a save writes
 	// about what has changed, else what all servers list. Several Managers may share a
@@ -345,7 +346,7 @@ type Options struct {
 	OpenURL func(ctx context.Context, page LoginPage) (redirected string, err error)
 
 	// Limits bound what servers may take and send.
-	Limits ServerLimits
+	Limits config.Limits
 
 	// Logger is told of problems that no caller is. If nil, no one is. Its handler
 	// may use the Manager, but not call [Manager.Close].
@@ -542,7 +543,7 @@ type InlineOptions struct {
 // inline or active, pins among them, and those that have left the catalog since
 // they were shown. They count until [Session.Compact]. A tool that does not fit is
 // deferred. The model then calls it by [CallToolName], and [DescribeToolName] says
-// what it takes. [Stats.Crowded] and [EventFull] tell the host.
+// what it takes. [snapshot.Stats.Crowded] and [EventFull] tell the host.
 //
 // A session that may not search lists all its tools from the start. These limits
 // then bound what is added later.

@@ -27,6 +27,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // A partition is what sessions with equal rights and intent see of one version of
@@ -61,7 +62,7 @@ type partition struct {
 	serverMentions serverMentions
 	figures        struct { // see tenant.figuresOf
 		once sync.Once
-		Stats
+		snapshot.Stats
 	}
 	servedViews    atomic.Pointer[servedViews] // see view.withServed
 	unindexedTools struct {

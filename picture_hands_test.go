@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -231,7 +232,7 @@ func TestPictureOfKeptLists(t *testing.T) {
 			slices.SortFunc(list, func(a, b ServerConfig) int { return strings.Compare(a.Name, b.Name) })
 			return list
 		}
-		limits := ServerLimits{MaxDefinition: 800}
+		limits := config.Limits{MaxDefinition: 800}
 		look := func(title string) {
 			p.step(title)
 			for _, s := range p.m.Servers() {
@@ -252,14 +253,14 @@ func TestPictureOfKeptLists(t *testing.T) {
 		require.NoError(p, m.Close())
 		for _, of := range []struct {
 			title  string
-			limits ServerLimits
+			limits config.Limits
 			about  string
 		}{
 			{"Nothing has changed.", limits, "First."},
 			{"A tool has changed meanwhile.", limits, "Second."},
-			{"There is less room for a server.", ServerLimits{MaxDefinition: 800, MaxListing: 600}, "Second."},
-			{"There is less room for all.", ServerLimits{MaxDefinition: 800, MaxCatalog: 800}, "Second."},
-			{"There is less room for a definition.", ServerLimits{MaxDefinition: 500}, "Second."},
+			{"There is less room for a server.", config.Limits{MaxDefinition: 800, MaxListing: 600}, "Second."},
+			{"There is less room for all.", config.Limits{MaxDefinition: 800, MaxCatalog: 800}, "Second."},
+			{"There is less room for a definition.", config.Limits{MaxDefinition: 500}, "Second."},
 		} {
 			again := NewManager(&Options{Cache: cache, Limits: of.limits, Servers: servers(of.about)})
 			p.m, p.seen = again, make(map[string]string)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid/hints"
@@ -95,7 +96,7 @@ func TestPictureOfTrust(t *testing.T) {
 func TestPictureOfListings(t *testing.T) {
 	inPicture(t, "What becomes of what servers list: names, problems, and what has no room.", func(p *picture) {
 		long := strings.Repeat("long_", 20)
-		small := ServerLimits{MaxTools: 3, MaxDefinition: 600, MaxListing: 900, MaxCatalog: 1300} // a definition has 219 bytes, and those of its description
+		small := config.Limits{MaxTools: 3, MaxDefinition: 600, MaxListing: 900, MaxCatalog: 1300} // a definition has 219 bytes, and those of its description
 		tools := func(n int) []mcpserver.ServerTool {
 			var list []mcpserver.ServerTool
 			for i := range n {

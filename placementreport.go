@@ -113,6 +113,9 @@ var whys = [...]string{
 // text returns the reason in words. of has what they are about: the name of the rule, the
 // rank, or the limit.
 func (w placementReason) text(of any) string {
+	if w == whyCount && of == 1 {
+		return "1 tool before it is inline"
+	}
 	switch w {
 	case whyExcluded, whyRule, whyUsed, whyCount, whyTokens:
 		return fmt.Sprintf(whys[w], of)

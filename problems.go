@@ -17,9 +17,22 @@ import (
 // definitions (see [ChangedError]), name collisions (see [CollisionError]) and
 // needs that can't be met. Then come those of skills, in the order of the skills, and
 // the patterns in the options and rules that match no tool, unless it may be of a
-// server that has not listed its tools yet. It returns nil if there are none.
+// server that has not listed its tools yet, and the stores of [UsageOptions] and [LearnOptions]
+// that are left alone, since another version has written them. It returns nil if there are none.
 func (m *Manager) Problems() []error {
-	return slices.Concat(m.cur.Load().problems, m.skillProblems(), m.idlePatterns())
+	return slices.Concat(m.cur.Load().problems, m.skillProblems(), m.idlePatterns(), m.alienStores())
+}
+
+// alienStores returns an error for each store of what was used that has the document of another
+// version.
+func (m *Manager) alienStores() (problems []error) {
+	if m.usageRecord != nil && m.usageRecord.Alien() != nil {
+		problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: the record of use: %w", m.usageRecord.Alien())))
+	}
+	if m.learnRecord != nil && m.learnRecord.Alien() != nil {
+		problems = append(problems, text.Bounded(fmt.Errorf("mcphybrid: what was learned: %w", m.learnRecord.Alien())))
+	}
+	return problems
 }
 
 // skillProblems returns an error for each rejected skill, and one for each skill

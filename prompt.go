@@ -181,7 +181,7 @@ type serverList []*saved.Server
 func (list serverList) counts() string {
 	var b strings.Builder
 	for _, s := range list {
-		fmt.Fprintf(&b, "- %d tools of %s\n", s.Tools, text.Line(s.Server, text.MaxName))
+		fmt.Fprintf(&b, "- %s of %s\n", text.Counted(s.Tools, "tool"), text.Line(s.Server, text.MaxName))
 	}
 	return b.String()
 }

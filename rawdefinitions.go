@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"hash/maphash"
-	"runtime"
+	"maps"
 	"sync"
 	"weak"
 )
@@ -13,11 +13,12 @@ import (
 type rawDefinition struct{ text json.RawMessage }
 
 // rawDefinitions has each text once that definitions of users have alike: thousands of users may
-// each have a server of their own that lists the same tools. It forgets a text with its last
-// definition. A nil one keeps nothing.
+// each have a server of their own that lists the same tools. It keeps no text alive that no
+// definition has. A nil one keeps nothing.
 type rawDefinitions struct {
 	mu     sync.Mutex
 	byHash map[uint64]weak.Pointer[rawDefinition]
+	room   int // for so many texts before those that are gone are forgotten: less memory than a cleanup of each
 }
 
 var rawSeed = maphash.MakeSeed()
@@ -46,16 +47,11 @@ func (all *rawDefinitions) once(raw json.RawMessage) *rawDefinition {
 	if all.byHash == nil {
 		all.byHash = make(map[uint64]weak.Pointer[rawDefinition])
 	}
+	if len(all.byHash) >= all.room {
+		maps.DeleteFunc(all.byHash, func(_ uint64, t weak.Pointer[rawDefinition]) bool { return t.Value() == nil })
+		all.room = 2*len(all.byHash) + 64
+	}
 	t := &rawDefinition{raw}
 	all.byHash[hash] = weak.Make(t)
-	runtime.AddCleanup(t, all.forget, hash)
 	return t
-}
-
-func (all *rawDefinitions) forget(hash uint64) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.byHash[hash].Value() == nil { // else there is another one by now
-		delete(all.byHash, hash)
-	}
 }

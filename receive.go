@@ -220,7 +220,7 @@ func (m *Manager) setList(src *source, list received) error {
 }
 
 // storeList stores the list of src, received at the time then. It fails if it has more bytes
-// than [ServerLimits.MaxListing], or all servers together than [ServerLimits.MaxCatalog]. The caller holds mu.
+// than [config.Limits.MaxListing], or all servers together than [config.Limits.MaxCatalog]. The caller holds mu.
 func (m *Manager) storeList(src *source, list received, then time.Time) error {
 	size, others := resources.Size(list.resources), m.bytes-src.bytes
 	for _, d := range list.defs {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
@@ -71,7 +72,7 @@ func TestMaxCatalog(t *testing.T) {
 	}
 	srv := mcpserver.NewMCPServer("a", "1", mcpserver.WithToolCapabilities(true))
 	srv.SetTools(list(5, 10_000)...)
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxCatalog: 100_000, Reconnect: time.Millisecond}, Servers: []ServerConfig{{Name: "a", InProcess: srv}}})
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{MaxCatalog: 100_000, Reconnect: time.Millisecond}, Servers: []ServerConfig{{Name: "a", InProcess: srv}}})
 	err := m.AddServer(t.Context(), serving("b", list(5, 10_000)...))
 	assert.ErrorContains(t, err, `server "b": its tools, resources, prompts and skills have 51`)
 	assert.ErrorContains(t, err, "together more than the limit of 100000")

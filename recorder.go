@@ -45,7 +45,7 @@ func (r *recorder) record(e Event) {
 	more := max(len(e.Tools)-maxEventTools, 0)
 	kept := snapshot.Event{
 		Kind: string(e.Kind), At: time.Now(), Number: number, Tools: slices.Clone(e.Tools[:len(e.Tools)-more]), More: more, Server: e.Server, State: string(e.State),
-		Query: e.Query, Store: e.Store, Took: e.Took, Label: e.Label, User: e.User, ToolError: e.ToolError, Why: e.Why, Loss: lossFor(e.Loss),
+		Query: e.Query, Store: e.Store, Took: e.Took, Label: e.Label, User: e.User, ToolError: e.ToolError, Why: e.Why, Loss: e.Loss,
 	}
 	if e.Kind == EventBegin {
 		kept.Disclosure = e.Disclosure.String()
@@ -84,11 +84,6 @@ func triedAgain(old, now snapshot.Event) (both snapshot.Event, ok bool) {
 		now.First = old.At
 	}
 	return now, true
-}
-
-// lossFor returns l as a snapshot has it.
-func lossFor(l CacheLoss) snapshot.Loss {
-	return snapshot.Loss{At: l.At, Tokens: l.Tokens, Cause: string(l.Cause), Miss: l.Miss}
 }
 
 // hide hides the secrets of servers that are about to leave, in the events that concern

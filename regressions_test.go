@@ -12,8 +12,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/result"
 	"github.com/mcphybrid/mcphybrid/provider"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -288,7 +290,7 @@ func TestConnectingServersAreNotFiltered(t *testing.T) {
 	r, _ := s.Call(t.Context(), SearchToolName, `{"query":"zebra"}`)
 	assert.NotContains(t, resultText(t, r), "secret")
 	_, err := s.Call(t.Context(), "mcp_secret__run", nil)
-	assert.ErrorIs(t, err, ErrNotPermitted)
+	assert.EqualError(t, err, `mcphybrid: unknown tool: "mcp_secret__run"`, "as if there were no such server")
 	close(release)
 	<-done
 }
@@ -587,10 +589,10 @@ func TestTokenStatsOfARestrictedSession(t *testing.T) {
 	assert.Equal(t, []int{1, 5, 2, 3}, []int{st.Servers, st.Tools, st.Inline, st.Deferred})
 	assert.Positive(t, st.Tokens.Sections)
 	assert.Equal(t, m.tokens(s.PromptSections(PromptFull)), st.Tokens.Sections)
-	var u Usage
-	u.count(time.Second, false)
-	u.count(time.Second, true)
-	assert.Equal(t, Usage{Calls: 2, Errors: 1, Latency: 2 * time.Second}, u)
+	var u snapshot.Usage
+	countCall(&u, time.Second, false)
+	countCall(&u, time.Second, true)
+	assert.Equal(t, snapshot.Usage{Calls: 2, Errors: 1, Latency: 2 * time.Second}, u)
 }
 
 // Each use counts, whether or not it activates: finding a tool again, calling
@@ -684,7 +686,7 @@ func TestRestoreKeepsTheTurns(t *testing.T) {
 func TestServerThatIsDownCalls(t *testing.T) {
 	t.Parallel()
 	skipUnlessUnix(t)
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{child(t, "zz", "plain")}})
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{child(t, "zz", "plain")}})
 	_, _ = m.Call(t.Context(), "mcp_zz__exit", nil)
 	soon(t, func() bool { return m.Servers()[0].State == StateDown })
 	r, err := m.Call(t.Context(), "mcp_zz__env", nil)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,7 +55,7 @@ func TestHeaderFunc(t *testing.T) {
 	url := guarded(t, func(r *http.Request) bool {
 		return r.Header.Get("Authorization") == fmt.Sprintf("Bearer rotating-%d", wanted.Load()) && r.Header.Get("X-Fixed") == "yes" && r.Header.Get("X-Both") == "func"
 	})
-	mgr, err := remote(t, Options{Limits: ServerLimits{Reconnect: time.Hour}}, ServerConfig{
+	mgr, err := remote(t, Options{Limits: config.Limits{Reconnect: time.Hour}}, ServerConfig{
 		URL: url, Headers: map[string]string{"X-Fixed": "yes", "X-Both": "fixed"},
 		HeaderFunc: func(context.Context) (http.Header, error) {
 			if f, ok := fail.Load().(func() error); ok {
@@ -118,12 +119,12 @@ func TestHTTPClientOfTheHost(t *testing.T) {
 			return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"https://elsewhere.example/"}}, Body: http.NoBody, Request: r}, nil
 		},
 	} {
-		_, err = remote(t, Options{Limits: ServerLimits{Reconnect: -1}}, ServerConfig{URL: url, HTTPClient: &http.Client{
+		_, err = remote(t, Options{Limits: config.Limits{Reconnect: -1}}, ServerConfig{URL: url, HTTPClient: &http.Client{
 			Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return nil },
 		}})
 		assert.ErrorContains(t, err, want)
 	}
-	_, err = remote(t, Options{Limits: ServerLimits{MaxMessage: 100}}, ServerConfig{URL: url, HTTPClient: &http.Client{
+	_, err = remote(t, Options{Limits: config.Limits{MaxMessage: 100}}, ServerConfig{URL: url, HTTPClient: &http.Client{
 		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			r.Header.Set("X-Proxy", "yes")
 			return http.DefaultTransport.RoundTrip(r)
@@ -175,7 +176,7 @@ func TestHeadersHelper(t *testing.T) {
 		"exit 3 # --token hunter2-hunter2": "exit status 3",
 	} {
 		start := time.Now()
-		limits := ServerLimits{Reconnect: -1}
+		limits := config.Limits{Reconnect: -1}
 		if strings.HasPrefix(command, "sleep") {
 			limits.StartTimeout = 200 * time.Millisecond
 		}
@@ -200,7 +201,7 @@ func TestMutualTLS(t *testing.T) {
 	client := web.Client()
 	trusting := client.Transport.(*http.Transport)
 	t.Cleanup(trusting.CloseIdleConnections)
-	_, err := remote(t, Options{Limits: ServerLimits{Reconnect: -1}}, ServerConfig{URL: web.URL, HTTPClient: client})
+	_, err := remote(t, Options{Limits: config.Limits{Reconnect: -1}}, ServerConfig{URL: web.URL, HTTPClient: client})
 	assert.ErrorContains(t, err, "certificate required")
 	with := trusting.Clone()
 	with.TLSClientConfig.Certificates = web.TLS.Certificates
@@ -217,7 +218,7 @@ func TestCredentialsHang(t *testing.T) {
 	for _, sse := range []bool{false, true} {
 		release := make(chan struct{})
 		start := time.Now()
-		mgr, err := remote(t, Options{Limits: ServerLimits{StartTimeout: 100 * time.Millisecond}}, ServerConfig{
+		mgr, err := remote(t, Options{Limits: config.Limits{StartTimeout: 100 * time.Millisecond}}, ServerConfig{
 			URL: "http://127.0.0.1:1/", SSE: sse,
 			HeaderFunc: func(context.Context) (http.Header, error) { <-release; return nil, nil },
 		})

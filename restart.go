@@ -21,7 +21,7 @@ func (m *Manager) Restart(ctx context.Context, server string) error {
 
 // Preload connects the servers that have a tool whose registered name matches one
 // of the patterns, as in [Access]. Their first calls then need not wait. Use it
-// with [Options.Cache] or [ServerLimits.IdleTimeout], where a server starts only when
+// with [Options.Cache] or [config.Limits.IdleTimeout], where a server starts only when
 // one of its tools is called.
 //
 // Preload connects the servers concurrently and returns when each is ready or has

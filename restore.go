@@ -56,7 +56,7 @@ func (m *Manager) RestoreSession(state json.RawMessage, opts *SessionOptions) (s
 // RestoreChild is [Manager.RestoreSession] for a saved child of s: see
 // [Session.NewChild]. As there, the intent is that of s, unless opts has one.
 func (s *Session) RestoreChild(state json.RawMessage, opts *SessionOptions) (child *Session, changed []string, err error) {
-	return s.tenant.restore(s.rights, s.skills, s.intentNow(), state, opts)
+	return s.tenant.restore(s.rights, s.asked.skills, s.intentNow(), state, opts)
 }
 
 // parseState returns the state if it belongs to the tenant's user.
@@ -83,7 +83,7 @@ func (of *tenant) restore(inherited, skills rules.Rights, intent string, data js
 		return nil, nil, fmt.Errorf("mcphybrid: the state of the session: %w", err)
 	}
 	r := restorer{s: s, v: s.view(), turns: turns, full: state.Full, kept: make(restoredTools), gone: make(map[*BridgeTool]bool), shows: make(map[string]bool), told: make(map[string]bool)}
-	if err = state.Fits(len(s.rights), len(s.skills), s.intent); err == nil {
+	if err = state.Fits(len(s.rights), len(s.asked.skills), s.intent); err == nil {
 		if err = r.read(state); err != nil {
 			err = fmt.Errorf("the state of the session: %w", err)
 		}

@@ -113,7 +113,7 @@ func (m *Manager) reviewList(src *source, name string, listed []*trust.Definitio
 // [ChangedError]. hash is the Is of that error: if the definition has changed once
 // more since, Accept fails. It also fails if there is no such server or tool, and if
 // as many tools of the server are remembered as can be: four times
-// [ServerLimits.MaxTools], and as much beside tools. If TrustStore can't be written, the
+// [config.Limits.MaxTools], and as much beside tools. If TrustStore can't be written, the
 // definition is accepted for as long as the Manager lives, and Accept returns why. It
 // waits up to 10 seconds for another goroutine that is storing.
 func (m *Manager) Accept(server, tool, hash string) error {

@@ -144,7 +144,7 @@ func (s *Session) Save() json.RawMessage {
 // stateLocked returns the saved form of the session. The caller holds mu.
 func (s *Session) stateLocked(v *view) *saved.State {
 	w := saver{state: saved.State{
-		User: s.tenant.user.id, Lists: len(s.rights), Skills: len(s.skills), Turn: s.userTurn, Intent: s.intent,
+		User: s.tenant.user.id, Lists: len(s.rights), Skills: len(s.asked.skills), Turn: s.userTurn, Intent: s.intent,
 		Results: s.pages.last, Paged: s.pages.offered, Texts: s.pages.kept.Saved, Full: s.full, Refused: s.refused, Told: s.transcriptCopy().save(s.Disclosure()),
 	}}
 	w.isGone = func(t *BridgeTool) bool {

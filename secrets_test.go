@@ -160,7 +160,7 @@ func TestSecrets(t *testing.T) {
 			slog.SetDefault(logger)
 			defer slog.SetDefault(standard)
 			file := filepath.Join(t.TempDir(), "cache")
-			o := Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{cfg}, Logger: logger, Cache: store.File(file), OnEvent: LogEvents(logger, slog.LevelDebug)}
+			o := Options{Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{cfg}, Logger: logger, Cache: store.File(file), OnEvent: LogEvents(logger, slog.LevelDebug)}
 			m := NewManager(&o)
 			defer m.Close()
 			var seen strings.Builder
@@ -270,7 +270,7 @@ func TestPartsOfSecrets(t *testing.T) {
 			if test.url != nil {
 				address = test.url(address)
 			}
-			m := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{{Name: "bad", URL: address, Headers: test.headers}}})
+			m := NewManager(&Options{Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{{Name: "bad", URL: address, Headers: test.headers}}})
 			defer m.Close()
 			err := m.Start(t.Context())
 			require.ErrorContains(t, err, "refused: ")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/stretchr/testify/assert"
@@ -416,7 +417,7 @@ func TestSpecH8SkillsThatAreWrong(t *testing.T) {
 	} {
 		docs := mcptest.NewSkilled("docs", mcptest.Echo("merge", "Merges pages"))
 		docs.Result = result
-		m, _ := newTestManager(t, &Options{Limits: ServerLimits{MaxTools: 100}, Servers: []ServerConfig{skilledConfig("docs", docs)}})
+		m, _ := newTestManager(t, &Options{Limits: config.Limits{MaxTools: 100}, Servers: []ServerConfig{skilledConfig("docs", docs)}})
 		if assert.Len(t, m.Problems(), 1, want) {
 			assert.ErrorContains(t, m.Problems()[0], "its skills can't be listed: ")
 			assert.ErrorContains(t, m.Problems()[0], want)

@@ -28,7 +28,6 @@ type Session struct {
 	rights     rules.Rights   // fixed at creation
 	asked      *wishes        // fixed at creation
 	disclosure atomic.Int32   // the Disclosure; Automatic until the first Turn
-	skills     rules.Rights   // to skills, by name; fixed at creation
 	registrar  *registrar     // nil without a registry
 	caller     *broker.Caller // of its calls; fixed at creation
 
@@ -126,12 +125,14 @@ type SessionOptions struct {
 	Hooks ask.Hooks
 }
 
-// Wishes are what a host asked for by [SessionOptions], as far as the session looks it up later.
+// Wishes are what a host asked for by [SessionOptions], as far as the session looks it up later, and
+// few hosts ask for.
 type wishes struct {
 	disclosure Disclosure
 	client     bool
 	label      string
 	callers    []string
+	skills     rules.Rights // to skills, by name; those of the parent among them
 }
 
 // noWishes are those of most sessions, which share them.
@@ -146,7 +147,7 @@ func (s *Session) NewChild(opts *SessionOptions) *Session {
 		o = *opts
 	}
 	o.Label, o.Hooks = cmp.Or(o.Label, s.asked.label), o.Hooks.Or(s.caller.Hooks())
-	return s.tenant.newSession(s.rights, s.skills, s.intentNow(), &o)
+	return s.tenant.newSession(s.rights, s.asked.skills, s.intentNow(), &o)
 }
 
 func (s *Session) intentNow() string {
@@ -165,9 +166,10 @@ func (of *tenant) newSession(inherited, skills rules.Rights, intent string, opts
 	if len(inherited) == 0 {
 		inherited = inherited.And(of.metaAccess).And(of.user.access)
 	}
-	s := &Session{tenant: of, rights: inherited.And(rules.Access(o.Access)), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), asked: &noWishes, skills: skills.And(rules.Access(o.Skills))}
-	if o.Disclosure != Automatic || o.Client || o.Label != "" || o.AllowedCallers != nil {
-		s.asked = &wishes{o.Disclosure, o.Client, text.Line(o.Label, maxLabel), slices.Clone(o.AllowedCallers)}
+	s := &Session{tenant: of, rights: inherited.And(rules.Access(o.Access)), intent: rules.CutIntent(cmp.Or(o.Intent, intent)), asked: &noWishes}
+	skills = skills.And(rules.Access(o.Skills))
+	if o.Disclosure != Automatic || o.Client || o.Label != "" || o.AllowedCallers != nil || len(skills) > 0 {
+		s.asked = &wishes{o.Disclosure, o.Client, text.Line(o.Label, maxLabel), slices.Clone(o.AllowedCallers), skills}
 	}
 	s.disclosure.Store(int32(o.Disclosure))
 	own, told := o.Hooks.Or(of.opts.Ask.Hooks), of.opts.Ask.Hooks

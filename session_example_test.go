@@ -221,7 +221,7 @@ func ExampleSession_Placements() {
 	}
 	// Output:
 	// inline mcp_weather__weather_in_Hanoi: there is room
-	// deferred mcp_weather__weather_in_Oslo: 1 tools before it are inline
+	// deferred mcp_weather__weather_in_Oslo: 1 tool before it is inline
 	// hidden mcp_weather__weather_in_Quito: an access list does not permit it: it denies "*_Quito"
 }
 

@@ -48,7 +48,7 @@ type Skill struct {
 
 	// Load, if not nil, returns the text instead of Body. It is called when a
 	// model first loads the skill, once for all sessions that wait for it, and
-	// must return when ctx ends, which happens after [ServerLimits.CallTimeout].
+	// must return when ctx ends, which happens after [config.Limits.CallTimeout].
 	//
 	// The text is cached for ten minutes. After five, the next use loads it
 	// again in the background. Errors are not cached.

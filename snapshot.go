@@ -47,7 +47,7 @@ func (s *Session) double() *Session {
 	d := &Session{
 		tenant: s.tenant, rights: s.rights, asked: s.asked, seen: s.seen, active: s.active, unavailable: s.unavailable, overflow: s.overflow, full: s.full,
 		lastUsed: maps.Clone(s.lastUsed), userTurn: s.userTurn, shown: slices.Clip(s.shown), knownNames: s.knownNames, shownAs: s.shownAs, metas: s.metas, restored: s.restored, activations: s.activations,
-		usage: s.usage, ledger: s.ledger.double(), intent: s.intent, closed: s.closed, skills: s.skills,
+		usage: s.usage, ledger: s.ledger.double(), intent: s.intent, closed: s.closed,
 	}
 	d.pages.offered, d.links = s.pages.offered, s.links
 	d.disclosure.Store(s.disclosure.Load())
@@ -303,28 +303,18 @@ func (s *snapshotOf) Sessions(from, to int) (list []snapshot.Session, total int)
 func (s *snapshotOf) sessionOf(of liveSession, w *statsCounter) snapshot.Session {
 	snap := snapshot.Session{
 		Number: of.number, Began: of.began, Label: s.Text(of.asked.label), User: s.Text(of.tenant.user.id), Intent: s.Text(of.intent), Turn: of.userTurn,
-		Disclosure: of.Disclosure().String(), Stats: statsFor(w.stats(of.Session)),
+		Disclosure: of.Disclosure().String(), Stats: w.stats(of.Session),
 	}
 	if told := of.transcriptCopy(); told.begun {
 		snap.Why = told.why.String()
 	}
 	if of.ledger != nil {
 		for _, l := range of.ledger.losses {
-			loss := lossFor(l)
-			loss.Miss = s.eraser.Line(loss.Miss, text.MaxError)
-			snap.Losses = append(snap.Losses, loss)
+			l.Miss = s.eraser.Line(l.Miss, text.MaxError)
+			snap.Losses = append(snap.Losses, l)
 		}
 	}
 	return snap
-}
-
-// statsFor returns st as a snapshot has it.
-func statsFor(st Stats) snapshot.Stats {
-	return snapshot.Stats{
-		Servers: st.Servers, Tools: st.Tools, Inline: st.Inline, Deferred: st.Deferred, Active: st.Active, Crowded: st.Crowded,
-		Tokens: snapshot.Tokens(st.Tokens), Usage: snapshot.Usage(st.Usage), Activations: st.Activations, Searches: st.Searches, EmptySearches: st.EmptySearches,
-		Measured: snapshot.Measured(st.Measured), EstimatedSaved: st.EstimatedSaved,
-	}
 }
 
 func (s *snapshotOf) Samples() []snapshot.Sample {
@@ -389,7 +379,7 @@ func (m *Manager) figures(v *view) map[string]snapshot.Figures {
 	defer m.usageMu.Unlock()
 	for name, u := range m.serverUsage {
 		f := of[name]
-		f.Usage = snapshot.Usage(*u)
+		f.Usage = *u
 		of[name] = f
 	}
 	return of

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -107,8 +108,8 @@ func TestDebugStatsOfSessions(t *testing.T) {
 	list, _ := look(t, mgr, 0).Sessions(1, 100)
 	require.Len(t, list, len(sessions))
 	for i, s := range sessions {
-		assert.Equal(t, statsFor(s.Stats()), list[len(list)-1-i].Stats, i)
-		assert.Equal(t, statsFor(s.Stats()), look(t, mgr, i+1).Session().Stats, i)
+		assert.Equal(t, s.Stats(), list[len(list)-1-i].Stats, i)
+		assert.Equal(t, s.Stats(), look(t, mgr, i+1).Session().Stats, i)
 	}
 	assert.Equal(t, 1, list[0].Stats.Servers)
 	assert.Equal(t, 3, list[len(list)-4].Stats.Active)
@@ -151,8 +152,8 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 		lines = append(lines, fmt.Sprint(tool.Name, " ", tool.Standing, " ", tool.Reason, ", ", tool.Used))
 	}
 	assert.Equal(t, []string{
-		"mcp_a__tool_000 inline there is room, 0", "mcp_a__tool_001 deferred 1 tools before it are inline, 0",
-		"mcp_a__tool_002 deferred 1 tools before it are inline, 0", "mcp_git__log active 1 tools before it are inline, 2", "mcp_git__push quarantined , 0",
+		"mcp_a__tool_000 inline there is room, 0", "mcp_a__tool_001 deferred 1 tool before it is inline, 0",
+		"mcp_a__tool_002 deferred 1 tool before it is inline, 0", "mcp_git__log active 1 tool before it is inline, 2", "mcp_git__push quarantined , 0",
 	}, lines)
 	push, change := tools[4], changedTools(mgr)[0]
 	assert.Equal(t, &snapshot.Change{Kind: "tool", Server: "git", Tool: "push", Name: "mcp_git__push", Quarantined: true, Since: change.Since, Was: change.Was, Is: change.Is, User: push.User}, push.Changed)
@@ -180,7 +181,7 @@ func TestDebugSnapshotHasNoSecrets(t *testing.T) {
 		map[string]any{"name": secret},
 		map[string]any{"name": 1, secret: secret},
 	}})
-	mgr := NewManager(&Options{Inline: InlineOptions{Max: -1}, Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{cfg}})
+	mgr := NewManager(&Options{Inline: InlineOptions{Max: -1}, Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{cfg}})
 	defer mgr.Close()
 	require.NoError(t, mgr.Start(t.Context()))
 	mgr.Default().SetIntent(secret)
@@ -220,7 +221,7 @@ func TestDebugSnapshotOfServers(t *testing.T) {
 	cfg := child(t, "confessor", "confess")
 	cfg.Env["API_TOKEN"] = secret
 	local := echoTool("b", "c")
-	mgr := NewManager(&Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("a", 3), cfg}})
+	mgr := NewManager(&Options{Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{inProcess("a", 3), cfg}})
 	defer mgr.Close()
 	require.Error(t, mgr.Start(t.Context()))
 	require.NoError(t, mgr.AddTools("own\u202e", local))
@@ -472,7 +473,7 @@ func TestDebugEventsOfWhoLeft(t *testing.T) {
 func TestDebugShowsUsers(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-Live7x-quiteunlikely"
-	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("a", 5)}})
+	mgr, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 2}, Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{inProcess("a", 5)}})
 	raw := child(t, "raw", "raw")
 	raw.Env["API_TOKEN"] = secret
 	raw.Env["LIST"] = `{"tools":[{"name":"say","description":"` + secret + `"}]}`

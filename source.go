@@ -115,7 +115,7 @@ func (m *Manager) newSource(cfg ServerConfig) *source {
 	if src.invalid == nil && m.sourceNamed(cfg.Name) != nil {
 		src.invalid = ErrDuplicate
 	}
-	src.server = upstream.New(m.upstreamConfig(src), src.upstreamLimits(&m.opts), func(ctx context.Context, list upstream.List) error {
+	src.server = upstream.New(m.upstreamConfig(src), src.limits(&m.opts), func(ctx context.Context, list upstream.List) error {
 		return m.receive(ctx, src, list)
 	})
 	return src

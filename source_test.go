@@ -14,6 +14,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,7 +41,7 @@ func TestSpecF8ListChanged(t *testing.T) {
 				}
 				cfg = ServerConfig{Name: "live", URL: serveHTTP(t, mcpserver.NewStreamableHTTPServer(s, opts...), "127.0.0.1:0")}
 			}
-			m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Limits: ServerLimits{Refresh: refresh}, Servers: []ServerConfig{cfg}})
+			m, r := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Limits: config.Limits{Refresh: refresh}, Servers: []ServerConfig{cfg}})
 			sess := m.NewSession(nil)
 			m.ActivateTools([]string{"mcp_live__b", "mcp_live__a"})
 			before := m.ActiveTools()
@@ -111,7 +112,7 @@ func TestServerIsStartedAgain(t *testing.T) {
 // A server that ended is started again even if nobody calls it.
 func TestServerIsStartedAgainUncalled(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: 10 * time.Millisecond}, Servers: []ServerConfig{child(t, "mortal", "plain")}})
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{Reconnect: 10 * time.Millisecond}, Servers: []ServerConfig{child(t, "mortal", "plain")}})
 	tools := m.InlineTools()
 	for range 2 {
 		_, err := m.Call(t.Context(), "mcp_mortal__exit", nil)
@@ -160,10 +161,10 @@ func TestSourceConfig(t *testing.T) {
 		InProcess: mcpserver.NewMCPServer("s", "1"), HeadersHelper: "x", LogLevel: mcp.LoggingLevelInfo,
 		HeaderFunc: func(context.Context) (http.Header, error) { return nil, nil }, HTTPClient: new(http.Client), OnNotification: func(mcp.JSONRPCNotification) {}, StartTimeout: time.Hour, Secrets: []string{"s"},
 	}}
-	o := Options{Extensions: map[string]any{"e": 1}, Limits: ServerLimits{IdleTimeout: time.Minute}}
+	o := Options{Extensions: map[string]any{"e": 1}, Limits: config.Limits{IdleTimeout: time.Minute}}
 	o.setDefaults()
 	m := &Manager{tenant: &tenant{opts: o, owner: &owner{"u"}}, turns: upstream.NewTurns()}
-	cfg, limits := m.upstreamConfig(src), src.upstreamLimits(&o)
+	cfg, limits := m.upstreamConfig(src), src.limits(&o)
 	for _, v := range []reflect.Value{reflect.ValueOf(cfg), reflect.ValueOf(limits)} {
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
@@ -172,11 +173,9 @@ func TestSourceConfig(t *testing.T) {
 	}
 	assert.NotNil(t, m.upstreamConfig(&source{cfg: ServerConfig{Name: "n", URL: "https://h"}}).NamesNone, "no header may hold a token")
 	assert.Equal(t, "c a e d u h", strings.Join([]string{cfg.Command, cfg.Args[0], cfg.Env["E"], cfg.Dir, cfg.URL, cfg.Headers["H"]}, " "))
-	assert.Equal(t, upstream.Limits{
-		StartTimeout: time.Hour, CallTimeout: defaultCallTimeout, MaxMessage: defaultMaxMessage, MaxValues: defaultMaxValues, MaxDefinition: defaultMaxDefinition,
-		MaxListing: defaultMaxListing, MaxTimeouts: defaultMaxTimeouts,
-		MaxTools: defaultMaxTools, MaxPages: defaultMaxPages, MaxUnasked: defaultMaxUnasked, MaxSubscriptions: defaultMaxSubscriptions, Reconnect: defaultReconnect, Refresh: defaultRefresh, Idle: time.Minute,
-	}, limits)
+	want := o.Limits
+	want.StartTimeout = time.Hour
+	assert.Equal(t, want, limits)
 }
 
 // Before a Manager starts, no server's tools are waited for.

@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -307,7 +308,7 @@ func TestSpecA16ConstantsAreOptions(t *testing.T) {
 	assert.Len(t, none.DeferredTools(), 10)
 
 	for name, opts := range map[string]mcphybrid.Options{
-		"Search.Results": {Search: mcphybrid.RankingOptions{Results: -1}}, "Search.Limit": {Search: mcphybrid.RankingOptions{Limit: -1}}, "CallTimeout": {Limits: mcphybrid.ServerLimits{CallTimeout: -1}},
+		"Search.Results": {Search: mcphybrid.RankingOptions{Results: -1}}, "Search.Limit": {Search: mcphybrid.RankingOptions{Limit: -1}}, "CallTimeout": {Limits: config.Limits{CallTimeout: -1}},
 		"B": {Search: mcphybrid.RankingOptions{BM25: &mcphybrid.BM25Options{B: 2}}}, "Ranker": {Search: mcphybrid.RankingOptions{Ranker: "best"}},
 	} {
 		func() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -505,7 +506,7 @@ func TestSpecG5Limits(t *testing.T) {
 			}
 			m, _ := newTestManager(t, &Options{
 				Servers: []ServerConfig{{Name: "archive", InProcess: srv, Env: map[string]string{"API_TOKEN": "s3cret-token"}}},
-				Limits:  ServerLimits{MaxTools: 100, MaxPages: 10, MaxDefinition: 2000, MaxListing: 10_000},
+				Limits:  config.Limits{MaxTools: 100, MaxPages: 10, MaxDefinition: 2000, MaxListing: 10_000},
 			})
 			assert.Len(t, m.InlineTools(), 2)
 			assert.ErrorContains(t, errors.Join(m.Problems()...), test.problem)

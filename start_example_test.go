@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 )
 
 // A server is printed without its secrets.
@@ -47,7 +48,7 @@ func ExampleManager_Start() {
 			{Name: "files", Command: "no-such-program"},
 			{Name: "weather", InProcess: weather()},
 		},
-		Limits: mcphybrid.ServerLimits{Reconnect: -1}, // do not try again
+		Limits: config.Limits{Reconnect: -1}, // do not try again
 	})
 	defer mgr.Close()
 	if err := mgr.Start(context.Background()); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,7 +47,7 @@ func TestStartErrorIsAboutNow(t *testing.T) {
 	slow.AddTools(mcptest.Echo("b", "B"))
 	var tried atomic.Int32
 	var online atomic.Bool
-	m := NewManager(&Options{Limits: ServerLimits{Reconnect: 5 * time.Millisecond, StartTimeout: time.Minute}, Servers: []ServerConfig{
+	m := NewManager(&Options{Limits: config.Limits{Reconnect: 5 * time.Millisecond, StartTimeout: time.Minute}, Servers: []ServerConfig{
 		{Name: "slow", InProcess: slow},
 		{Name: "flaky", URL: web.URL, HeaderFunc: func(context.Context) (http.Header, error) {
 			if tried.Add(1) == 1 {

@@ -51,14 +51,14 @@ type ServerStatus struct {
 
 	// Failures is how many attempts to connect have failed in a row. Retry is
 	// when the next attempt is due, or zero if there will be none: see
-	// [ServerLimits.Reconnect]. While calls are refused, Retry is when the next
-	// one is sent: see [ServerLimits.MaxTimeouts].
+	// [config.Limits.Reconnect]. While calls are refused, Retry is when the next
+	// one is sent: see [config.Limits.MaxTimeouts].
 	Failures int
 	Retry    time.Time
 
 	// Usage counts the calls of its tools in all sessions, including those of users. It is
 	// zero in errors and events.
-	Usage Usage
+	Usage snapshot.Usage
 }
 
 // causeOf returns why a server that failed with err is not ready.

@@ -24,7 +24,7 @@ var errSessionClosed = errors.New("mcphybrid: the session is closed")
 
 // SubscribeResource has updated called after a server said that a resource has changed. server
 // and uri are as in [Session.ReadResource], and so is the error. It also fails if the server
-// has no subscriptions to resources, beyond [ServerLimits.MaxSubscriptions], and if the session
+// has no subscriptions to resources, beyond [config.Limits.MaxSubscriptions], and if the session
 // has 100 subscriptions already.
 //
 // updated gets the URI, or that of a part of the resource, below it, if the session may read

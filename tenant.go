@@ -11,6 +11,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/internal/usage"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 // A tenant is what sessions share that see the same tools: all sessions of the system, or
@@ -50,7 +51,7 @@ type tenant struct {
 	screenings   screenings
 
 	usageMu     sync.Mutex
-	serverUsage map[string]*Usage // by server
+	serverUsage map[string]*snapshot.Usage // by server
 }
 
 // A user is the part of a tenant that belongs to a user.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/snapshot"
@@ -19,9 +20,9 @@ import (
 )
 
 // losing returns a Manager of 20 tools, 2 of them inline, and the losses that it tells.
-func losing(t *testing.T, o mcphybrid.Options) (*mcphybrid.Manager, *[]mcphybrid.CacheLoss) {
+func losing(t *testing.T, o mcphybrid.Options) (*mcphybrid.Manager, *[]snapshot.Loss) {
 	var mu sync.Mutex
-	losses := new([]mcphybrid.CacheLoss)
+	losses := new([]snapshot.Loss)
 	o.Inline = mcphybrid.InlineOptions{Max: 2}
 	o.OnEvent = func(e mcphybrid.Event) {
 		mu.Lock()
@@ -54,7 +55,7 @@ func TestCountUsageSums(t *testing.T) {
 	s.CountUsage(wrote(0, 3000))
 	s.CountUsage(wrote(3000, 500))
 	st := s.Stats()
-	assert.Equal(t, mcphybrid.MeasuredTokens{Requests: 2, Input: 6520, Cached: 3000, Written: 3500, Output: 10}, st.Measured)
+	assert.Equal(t, snapshot.Measured{Requests: 2, Input: 6520, Cached: 3000, Written: 3500, Output: 10}, st.Measured)
 	assert.Equal(t, 2*(st.Tokens.All-st.Tokens.Sent()), st.EstimatedSaved)
 	assert.NotZero(t, st.EstimatedSaved)
 	assert.Zero(t, m.Stats().Measured, "of another session")
@@ -117,7 +118,7 @@ func TestCacheLoss(t *testing.T) {
 		var lost []int
 		sum := 0
 		for _, l := range *losses {
-			assert.Equal(t, mcphybrid.LossUnknown, l.Cause, test.name)
+			assert.Equal(t, snapshot.LossUnknown, l.Cause, test.name)
 			lost = append(lost, l.Tokens)
 			sum += l.Tokens
 		}
@@ -139,25 +140,25 @@ func TestCacheLossCause(t *testing.T) {
 	for _, test := range []struct {
 		does  int
 		miss  string
-		cause mcphybrid.LossCause
+		cause snapshot.LossCause
 		why   string
 	}{
-		{0, "", mcphybrid.LossUnknown, "the host changed the conversation, or the provider evicted it"},
-		{activates, "", mcphybrid.LossTools, "the list of tools has changed"},
-		{summarizes, "", mcphybrid.LossSections, "the prompt sections have changed"},
-		{compacts, "", mcphybrid.LossCompact, "Compact was called"},
-		{pauses, "", mcphybrid.LossPause, "the response before is more than 5 minutes ago"},
-		{activates | pauses, "", mcphybrid.LossTools, ""},
-		{activates | compacts | pauses, "", mcphybrid.LossCompact, ""},
-		{activates, "tools_changed", mcphybrid.LossTools, `the list of tools has changed; the provider says "tools_changed"`},
-		{activates | summarizes, "system_changed", mcphybrid.LossSections, ""},
-		{compacts, "messages_changed", mcphybrid.LossCompact, ""},
-		{activates | pauses, "messages_changed", mcphybrid.LossProvider, `the provider says "messages_changed"`},
-		{pauses, "tools_changed", mcphybrid.LossProvider, ""},
-		{activates | compacts, "model_changed", mcphybrid.LossProvider, ""},
-		{activates, "something_new", mcphybrid.LossProvider, ""},
-		{pauses, "previous_message_not_found", mcphybrid.LossPause, ""},
-		{0, "unavailable", mcphybrid.LossUnknown, `the host changed the conversation, or the provider evicted it; the provider says "unavailable"`},
+		{0, "", snapshot.LossUnknown, "the host changed the conversation, or the provider evicted it"},
+		{activates, "", snapshot.LossTools, "the list of tools has changed"},
+		{summarizes, "", snapshot.LossSections, "the prompt sections have changed"},
+		{compacts, "", snapshot.LossCompact, "Compact was called"},
+		{pauses, "", snapshot.LossPause, "the response before is more than 5 minutes ago"},
+		{activates | pauses, "", snapshot.LossTools, ""},
+		{activates | compacts | pauses, "", snapshot.LossCompact, ""},
+		{activates, "tools_changed", snapshot.LossTools, `the list of tools has changed; the provider says "tools_changed"`},
+		{activates | summarizes, "system_changed", snapshot.LossSections, ""},
+		{compacts, "messages_changed", snapshot.LossCompact, ""},
+		{activates | pauses, "messages_changed", snapshot.LossProvider, `the provider says "messages_changed"`},
+		{pauses, "tools_changed", snapshot.LossProvider, ""},
+		{activates | compacts, "model_changed", snapshot.LossProvider, ""},
+		{activates, "something_new", snapshot.LossProvider, ""},
+		{pauses, "previous_message_not_found", snapshot.LossPause, ""},
+		{0, "unavailable", snapshot.LossUnknown, `the host changed the conversation, or the provider evicted it; the provider says "unavailable"`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m, losses := losing(t, mcphybrid.Options{})
@@ -184,7 +185,7 @@ func TestCacheLossCause(t *testing.T) {
 			s.CountUsage(u)
 			require.Len(t, *losses, 1)
 			loss := (*losses)[0]
-			assert.Equal(t, mcphybrid.CacheLoss{Tokens: 9000, Cause: test.cause, Miss: test.miss}, loss, test)
+			assert.Equal(t, snapshot.Loss{Tokens: 9000, Cause: test.cause, Miss: test.miss}, loss, test)
 			if test.why != "" {
 				assert.Equal(t, test.why, loss.Why())
 			}
@@ -192,7 +193,7 @@ func TestCacheLossCause(t *testing.T) {
 			request()
 			s.CountUsage(wrote(0, 9500))
 			require.Len(t, *losses, 2)
-			assert.Equal(t, mcphybrid.LossUnknown, (*losses)[1].Cause, "what was before the request before is no cause")
+			assert.Equal(t, snapshot.LossUnknown, (*losses)[1].Cause, "what was before the request before is no cause")
 		})
 	}
 }
@@ -210,7 +211,7 @@ func TestCacheLossByQuarantine(t *testing.T) {
 	s.Tools()
 	s.CountUsage(wrote(0, 9000))
 	require.Len(t, *losses, 1)
-	assert.Equal(t, mcphybrid.LossTools, (*losses)[0].Cause)
+	assert.Equal(t, snapshot.LossTools, (*losses)[0].Cause)
 }
 
 // A host may take its list from its registry, and a bridge's list never changes.
@@ -231,8 +232,8 @@ func TestCacheLossByOtherLists(t *testing.T) {
 	bridged.Tools()
 	bridged.CountUsage(wrote(0, 9000))
 	require.Len(t, *losses, 2)
-	assert.Equal(t, mcphybrid.LossTools, (*losses)[0].Cause)
-	assert.Equal(t, mcphybrid.LossUnknown, (*losses)[1].Cause, "its list never changes")
+	assert.Equal(t, snapshot.LossTools, (*losses)[0].Cause)
+	assert.Equal(t, snapshot.LossUnknown, (*losses)[1].Cause, "its list never changes")
 }
 
 // A state has no figures, and what it restores has nothing to lose.
@@ -263,8 +264,8 @@ func TestLogCacheLoss(t *testing.T) {
 		}
 		return a
 	}})), slog.LevelDebug)
-	log(mcphybrid.Event{Kind: mcphybrid.EventCacheLost, Label: "ticket 7", Loss: mcphybrid.CacheLoss{Tokens: 9000, Cause: mcphybrid.LossTools, Miss: "tools_changed"}})
-	log(mcphybrid.Event{Kind: mcphybrid.EventCacheLost, Loss: mcphybrid.CacheLoss{Tokens: 9000, Cause: mcphybrid.LossPause}})
+	log(mcphybrid.Event{Kind: mcphybrid.EventCacheLost, Label: "ticket 7", Loss: snapshot.Loss{Tokens: 9000, Cause: snapshot.LossTools, Miss: "tools_changed"}})
+	log(mcphybrid.Event{Kind: mcphybrid.EventCacheLost, Loss: snapshot.Loss{Tokens: 9000, Cause: snapshot.LossPause}})
 	assert.Equal(t, `level=WARN msg="mcphybrid: cache lost" session="ticket 7" tokens=9000 cause=tools miss=tools_changed
 level=WARN msg="mcphybrid: cache lost" tokens=9000 cause=pause
 `, b.String())
@@ -273,7 +274,7 @@ level=WARN msg="mcphybrid: cache lost" tokens=9000 cause=pause
 // What people are shown is bounded, the newest first, and has no secret.
 func TestLossesOfASnapshot(t *testing.T) {
 	t.Parallel()
-	m := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{
+	m := mcphybrid.NewManager(&mcphybrid.Options{Limits: config.Limits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{
 		{Name: "web", URL: "http://127.0.0.1:1/", Headers: map[string]string{"X-Api-Key": "quiteunlikely-73f2a9"}},
 	}})
 	defer m.Close()
@@ -345,7 +346,7 @@ func TestCountUsageConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 	now := s.Stats().Measured
-	assert.Equal(t, mcphybrid.MeasuredTokens{
+	assert.Equal(t, snapshot.Measured{
 		Requests: workers * times, Input: workers * times * 7010, Cached: workers * times * 2000, Written: workers * times * 5000, Output: workers * times * 5, Losses: told, Lost: tokens,
 	}, now)
 	assert.NotZero(t, told)

@@ -105,7 +105,7 @@ func overrideBlock(tools []noted) string {
 	}
 	block := blockHeading + strings.Join(notes[left:], "")
 	if left > 0 {
-		block += fmt.Sprintf("\nNotes on %d tools that you have had for longer are left out.\n", left)
+		block += fmt.Sprintf("\nNotes on %s that you have had for longer are left out.\n", text.Counted(left, "tool"))
 	}
 	return block
 }

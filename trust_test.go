@@ -16,6 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/store"
@@ -251,7 +252,7 @@ func TestAcceptUnknown(t *testing.T) {
 func TestTrustRemembersSoMany(t *testing.T) {
 	t.Parallel()
 	s := changing(echoTool("log", "good"))
-	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Limits: ServerLimits{MaxTools: 2}, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Limits: config.Limits{MaxTools: 2}, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	for i := range 2 * maxKnown {
 		name := fmt.Sprint("tool_", i)
 		s.SetTools(echoTool(name, ""))
@@ -458,7 +459,7 @@ func TestQuarantineSurvivesTheOtherReplica(t *testing.T) {
 func TestAcceptBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	s := changing(echoTool("log", "good"))
-	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Limits: ServerLimits{MaxTools: 1}, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
+	m, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Limits: config.Limits{MaxTools: 1}, Servers: []ServerConfig{{Name: "git", InProcess: s}}})
 	for i := range maxKnown {
 		name := string(rune('a' + i))
 		s.SetTools(echoTool(name, ""))
@@ -490,7 +491,7 @@ func TestEmptyFirstListIsRemembered(t *testing.T) {
 	}
 	servers := []ServerConfig{{Name: "empty", URL: at(empty)}, {Name: "full", URL: at(full)}}
 	start := func(policy TrustPolicy, servers []ServerConfig) (*Manager, error) {
-		m := NewManager(&Options{Trust: policy, TrustStore: doc, Servers: servers, Limits: ServerLimits{Reconnect: time.Millisecond}})
+		m := NewManager(&Options{Trust: policy, TrustStore: doc, Servers: servers, Limits: config.Limits{Reconnect: time.Millisecond}})
 		t.Cleanup(func() { m.Close() })
 		return m, m.Start(t.Context())
 	}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/login"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
@@ -58,11 +59,10 @@ func (m *Manager) account(cfg *ServerConfig) *login.Account {
 	return login.New(to)
 }
 
-func (src *source) upstreamLimits(o *Options) upstream.Limits {
-	return upstream.Limits{
-		StartTimeout: cmp.Or(max(src.cfg.StartTimeout, 0), o.Limits.StartTimeout), CallTimeout: cmp.Or(max(src.cfg.CallTimeout, 0), o.Limits.CallTimeout),
-		MaxMessage: o.Limits.MaxMessage, MaxValues: o.Limits.MaxValues, MaxDefinition: o.Limits.MaxDefinition, MaxListing: o.Limits.MaxListing,
-		MaxTools: o.Limits.MaxTools, MaxPages: o.Limits.MaxPages, MaxUnasked: o.Limits.MaxUnasked, MaxSubscriptions: o.Limits.MaxSubscriptions, MaxTimeouts: o.Limits.MaxTimeouts,
-		Reconnect: o.Limits.Reconnect, Refresh: o.Limits.Refresh, Idle: o.Limits.IdleTimeout,
-	}
+// limits returns what a server may take and send, with timeouts of its own.
+func (src *source) limits(o *Options) config.Limits {
+	l := o.Limits
+	l.StartTimeout = cmp.Or(max(src.cfg.StartTimeout, 0), l.StartTimeout)
+	l.CallTimeout = cmp.Or(max(src.cfg.CallTimeout, 0), l.CallTimeout)
+	return l
 }

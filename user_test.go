@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 	"github.com/mcphybrid/mcphybrid/snapshot"
@@ -183,7 +184,7 @@ func TestUserToolHeldBack(t *testing.T) {
 // Two servers with the same name have separate figures and statuses.
 func TestUserServerOfTheSameName(t *testing.T) {
 	t.Parallel()
-	m, _ := newTestManager(t, &Options{Limits: ServerLimits{Reconnect: -1}, Servers: []ServerConfig{inProcess("s", 2)}})
+	m, _ := newTestManager(t, &Options{Limits: config.Limits{Reconnect: -1}, Servers: []ServerConfig{inProcess("s", 2)}})
 	fail := errors.New("out of order")
 	down := mcpserver.ServerTool{Tool: mcp.NewTool("own"), Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, fail }}
 	a := newUser(t, m, "a", &UserOptions{Servers: []ServerConfig{serving("s", down)}})
@@ -212,7 +213,7 @@ func TestUserServerOfTheSameName(t *testing.T) {
 		src := m.sources[0]
 		src.server.Close()
 		src.cfg.InProcess = stuck
-		src.server = upstream.New(m.upstreamConfig(src), src.upstreamLimits(&m.opts), nil)
+		src.server = upstream.New(m.upstreamConfig(src), src.limits(&m.opts), nil)
 		src.server.Begin()
 	}
 	b := newUser(t, m, "b", nil)

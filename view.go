@@ -141,6 +141,6 @@ func (s *Session) viewOf(now *partition) *view {
 	return &view{
 		partition: now, tenant: s.tenant, disclosure: d, begun: told.begun, fixed: told.fixed(d), noBridge: told.noBridge, loads: told.loads, removes: told.removes(), client: s.asked.client, overflow: s.overflow, inline: withoutOverflow(now.inlineTools, s.overflow),
 		active: s.active, activations: s.activations, covered: s.covered, restored: s.restored, viaCallTool: s.full || d == ByBridge && !told.noBridge, paged: s.pages.offered, linked: s.links != nil, metas: s.metas,
-		skills: s.tenant.skillsOf(now), skillRights: s.skills,
+		skills: s.tenant.skillsOf(now), skillRights: s.asked.skills,
 	}
 }

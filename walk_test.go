@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -118,7 +119,7 @@ func newRiot(t *testing.T, seed uint64) *riot {
 		calls: make(map[string]*walkCall), kinds: make(map[string]int), mischiefs: make(map[string]int),
 	}
 	opts := &Options{
-		Limits: ServerLimits{StartTimeout: 4 * w.timeout, CallTimeout: w.timeout, Reconnect: 10 * time.Millisecond, Refresh: 100 * time.Millisecond, MaxMessage: 1 << 20, MaxTools: 100},
+		Limits: config.Limits{StartTimeout: 4 * w.timeout, CallTimeout: w.timeout, Reconnect: 10 * time.Millisecond, Refresh: 100 * time.Millisecond, MaxMessage: 1 << 20, MaxTools: 100},
 		Inline: InlineOptions{Max: 10},
 		List:   ListOptions{Max: 25, ServerMax: 15},
 	}
@@ -145,7 +146,7 @@ func newRiot(t *testing.T, seed uint64) *riot {
 // timeToStart returns how long a child takes to start that behaves. It shows how slow
 // the machine is.
 func timeToStart(t *testing.T) time.Duration {
-	m := NewManager(&Options{Limits: ServerLimits{StartTimeout: time.Minute}, Servers: []ServerConfig{child(t, "first", "plain")}})
+	m := NewManager(&Options{Limits: config.Limits{StartTimeout: time.Minute}, Servers: []ServerConfig{child(t, "first", "plain")}})
 	start := time.Now()
 	require.NoError(t, m.Start(t.Context()))
 	took := time.Since(start)

@@ -29,7 +29,7 @@ type Options struct {
 	Memory int
 
 	// Time is how long it may run, not counting its calls: 10 seconds by default. The call
-	// timeout of [mcphybrid.ServerLimits] holds besides, and does not count calls either.
+	// timeout of [mcphybrid.Options.Limits] holds besides, and does not count calls either.
 	Time time.Duration
 }
 

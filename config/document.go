@@ -29,7 +29,8 @@ type document struct {
 type member struct {
 	name  string
 	value json.RawMessage
-	times int // how often the name is there
+	times int      // how often the name is there
+	lines []string // where, if it is there more than once and that can be told
 }
 
 // An object is a JSON object whose members are not read yet.
@@ -213,6 +214,9 @@ func parseDocument(data []byte, o *source) (*document, error) {
 		scopes = append(scopes, found...)
 	}
 	doc.noteUnread(scopes)
+	if !o.isTOML() && d.rewrite == nil { // else data is not what the file has
+		doc.findRepeated(data, d.at)
+	}
 	return doc, doc.takeSwitches(scopes)
 }
 
@@ -246,7 +250,7 @@ func (doc *document) add(members []text.Member) error {
 	times := make(map[string]int)
 	for _, m := range members {
 		times[m.Name]++
-		s := member{m.Name, m.Value, times[m.Name]}
+		s := member{name: m.Name, value: m.Value, times: times[m.Name]}
 		if i := doc.index(m.Name); i >= 0 {
 			doc.servers[i] = s
 		} else {

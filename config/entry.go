@@ -30,7 +30,7 @@ func (r *reader) server(s member) outcome {
 	named := Server{Name: s.name}
 	fail := func(err error) outcome { return outcome{Server: named, err: err} }
 	if s.times > 1 {
-		return fail(fmt.Errorf("it is defined %d times", s.times))
+		return fail(s.repeated())
 	}
 	if r.off.server(s.name) {
 		return outcome{Server: Server{Name: s.name, Disabled: true}}

@@ -263,7 +263,7 @@ func TestAllProblemsOfAServer(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	cfg, err := parseConfig([]byte(`{"mcpServers": {"a": {"command": "first"}, "b": {"command": "b"}, "a": {"command": "second"}, "a": {"disabled": true}}}`), environment())
-	require.EqualError(t, err, `server "a": it is defined 3 times`)
+	require.EqualError(t, err, `server "a": it is defined 3 times, in line 1: keep one, or give each a name of its own`)
 	assert.Equal(t, []string{"b"}, serverNames(cfg), "one of them switches it off")
 
 	cfg, err = parseConfig([]byte(`{"mcpServers": {"": {"command": "run"}}}`), environment())

@@ -1,6 +1,6 @@
-// Package config declares how a host describes an MCP server, and reads the files in
-// which MCP clients keep their servers. It brings what each client writes into one form,
-// and tells what it left out.
+// Package config declares how a host describes an MCP server, and what servers may take
+// and send ([Limits]), and reads the files in which MCP clients keep their servers. It
+// brings what each client writes into one form, and tells what it left out.
 //
 // The package mcphybrid uses the servers. Manager, Session, CollisionError and the
 // Options of a Manager are there.

@@ -181,7 +181,7 @@ func TestSwitches(t *testing.T) {
 	file, err := parse([]byte(`{"mcpServers": {"s": {"command": "run"}, "t": {"command": "run"}, "s": {"disabled": true}, "s": {"command": "run"}}}`), source{env: environment()})
 	require.NoError(t, err)
 	require.Len(t, file.servers, 2)
-	assert.EqualError(t, file.servers[0].err, "it is defined 3 times")
+	assert.EqualError(t, file.servers[0].err, "it is defined 3 times, in line 1: keep one, or give each a name of its own")
 	assert.NoError(t, file.servers[1].err)
 
 	// A switch of the wrong kind starts nothing.

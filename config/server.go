@@ -125,7 +125,7 @@ type Server struct {
 	Prefix string
 
 	// StartTimeout bounds starting the server and listing its tools,
-	// CallTimeout each call. If zero, those of the Manager's Limits apply. They must
+	// CallTimeout each call. If zero, those of the Manager's [Limits] apply. They must
 	// not be negative.
 	StartTimeout time.Duration
 	CallTimeout  time.Duration

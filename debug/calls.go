@@ -49,12 +49,12 @@ func newCalls(snap snapshot.Manager, r request) (*callsPage, pager) {
 		}
 		if e.Cause.What != "" {
 			row.Failure, row.Said = e.Cause.What, e.Err
+			if row.Failure == row.Said { // each is told once
+				row.Said = ""
+			}
 			if e.Kind != string(mcphybrid.EventServer) {
 				row.Failure = "the server is down: " + row.Failure
 			}
-		}
-		if row.Failure == row.Said {
-			row.Said = ""
 		}
 		if e.Kind == string(mcphybrid.EventCacheLost) {
 			row.Note = lossText(e.Loss)

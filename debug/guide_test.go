@@ -135,9 +135,13 @@ func TestButtonsThatTakeLong(t *testing.T) {
 		}
 		synctest.Wait()
 		assert.Equal(t, http.StatusServiceUnavailable, press(h, "do=restart&of=more"))
+		p.wait <- nil
+		synctest.Wait()
+		assert.Equal(t, maxRunning-1, strings.Count(shown(h), "is under way"), "the others go on")
+		go press(h, "do=restart&of=more")
 		time.Sleep(deedTimeout + time.Second)
 		assert.Equal(t, maxDone, strings.Count(shown(h), "failed: "))
-		assert.Len(t, done, 2+maxRunning)
+		assert.Len(t, done, 3+maxRunning)
 	})
 }
 
@@ -160,27 +164,37 @@ func TestNobodyLogsIn(t *testing.T) {
 // A login that begins anew shows its page, and too many logins are refused.
 func TestLogins(t *testing.T) {
 	t.Parallel()
-	l := new(Logins)
-	_, ok := (*Logins)(nil).page("", "crm")
-	assert.False(t, ok)
-	ctx, end := context.WithCancel(t.Context())
-	first, second := mcphybrid.LoginPage{Server: "crm", URL: "https://a.example/1"}, mcphybrid.LoginPage{Server: "crm", URL: "https://a.example/2"}
-	_, err := l.Open(ctx, first)
-	require.NoError(t, err)
-	_, err = l.Open(t.Context(), second)
-	require.NoError(t, err)
-	end()
-	for i := range maxLogins - 1 {
-		_, err := l.Open(t.Context(), mcphybrid.LoginPage{Server: fmt.Sprint(i)})
+	synctest.Test(t, func(t *testing.T) {
+		l := new(Logins)
+		_, ok := (*Logins)(nil).page("", "crm")
+		assert.False(t, ok)
+		ctx, end := context.WithCancel(t.Context())
+		first, second := mcphybrid.LoginPage{Server: "crm", URL: "https://a.example/1"}, mcphybrid.LoginPage{Server: "crm", URL: "https://a.example/2"}
+		_, err := l.Open(ctx, first)
 		require.NoError(t, err)
-	}
-	_, err = l.Open(t.Context(), mcphybrid.LoginPage{Server: "more"})
-	assert.EqualError(t, err, "32 logins are under way, which is the limit")
-	page, ok := l.page("", "crm")
-	assert.True(t, ok)
-	assert.Equal(t, second, page)
-	_, ok = l.page("ann", "crm")
-	assert.False(t, ok, "hers is another one")
+		again, endAgain := context.WithCancel(t.Context())
+		_, err = l.Open(again, second)
+		require.NoError(t, err)
+		end()
+		synctest.Wait()
+		for i := range maxLogins - 1 {
+			_, err := l.Open(t.Context(), mcphybrid.LoginPage{Server: fmt.Sprint(i)})
+			require.NoError(t, err)
+		}
+		_, err = l.Open(t.Context(), mcphybrid.LoginPage{Server: "more"})
+		assert.EqualError(t, err, "32 logins are under way, which is the limit")
+		page, ok := l.page("", "crm")
+		assert.True(t, ok)
+		assert.Equal(t, second, page)
+		_, ok = l.page("ann", "crm")
+		assert.False(t, ok, "hers is another one")
+		endAgain()
+		synctest.Wait()
+		_, ok = l.page("", "crm")
+		assert.False(t, ok, "it has ended")
+		_, err = l.Open(t.Context(), mcphybrid.LoginPage{Server: "more"})
+		assert.NoError(t, err)
+	})
 }
 
 // Names break behind their separators, whatever is in them.

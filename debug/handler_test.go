@@ -28,6 +28,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -293,7 +294,7 @@ func TestDebugExplainsScores(t *testing.T) {
 }
 
 func TestDebugFollowsServers(t *testing.T) {
-	mgr := start(t, &mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{child(t, "good", "exits"), inProcess("a", 3)}})
+	mgr := start(t, &mcphybrid.Options{Limits: config.Limits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{child(t, "good", "exits"), inProcess("a", 3)}})
 	h := debug.Handler(mgr)
 	_, err := mgr.Call(t.Context(), "mcp_a__tool_000", nil)
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -79,7 +80,7 @@ func TestDebugShowsNoSecrets(t *testing.T) {
 	}})
 	failing := child(t, "failing", "confess")
 	failing.Env["API_TOKEN"] = secret
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{cfg, failing}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Inline: mcphybrid.InlineOptions{Max: -1}, Limits: config.Limits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{cfg, failing}})
 	defer mgr.Close()
 	require.Error(t, mgr.Start(t.Context()))
 	h := debug.Handler(mgr)

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,7 +32,7 @@ func broken(t *testing.T, refuses string) []mcphybrid.ServerConfig {
 // server said stands behind it, once.
 func TestPageForOperatorAndDeveloper(t *testing.T) {
 	refuses := startRefusing(t)
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: broken(t, refuses)})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: config.Limits{Reconnect: -1}, Servers: broken(t, refuses)})
 	defer mgr.Close()
 	require.Error(t, mgr.Start(t.Context()))
 	of := func(h http.Handler) (text, matters, body string) {
@@ -73,7 +74,7 @@ func TestPageForOperatorAndDeveloper(t *testing.T) {
 // A login that fails tells so on the page, and what helps if the server offers none.
 func TestPageAfterALoginThatFailed(t *testing.T) {
 	logins := new(debug.Logins)
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}, OpenURL: logins.Open, Servers: []mcphybrid.ServerConfig{{Name: "crm", URL: startRefusing(t)}}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: config.Limits{Reconnect: -1}, OpenURL: logins.Open, Servers: []mcphybrid.ServerConfig{{Name: "crm", URL: startRefusing(t)}}})
 	defer mgr.Close()
 	require.Error(t, mgr.Start(t.Context()))
 	h := debug.Guide{File: "/etc/mcp.json", Logins: logins}.Operator(mgr)
@@ -88,7 +89,7 @@ func TestPageAfterALoginThatFailed(t *testing.T) {
 
 // Attempts in vain are one line with a count, and calls of a dead server say why first.
 func TestPageCountsAttempts(t *testing.T) {
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: 1}, Servers: []mcphybrid.ServerConfig{{Name: "dead", Command: "no-such-program"}, inProcess("a", 1)}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: config.Limits{Reconnect: 1}, Servers: []mcphybrid.ServerConfig{{Name: "dead", Command: "no-such-program"}, inProcess("a", 1)}})
 	defer mgr.Close()
 	h := debug.Handler(mgr)
 	require.Error(t, mgr.Start(t.Context()))

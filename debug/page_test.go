@@ -22,6 +22,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/snapshot"
@@ -40,7 +41,7 @@ func failing(name, says string) mcpserver.ServerTool {
 // What is wrong is on top, with since when and what mends it, and no tile says that all is
 // well.
 func TestPageAttention(t *testing.T) {
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: config.Limits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{
 		{Name: "one", Command: "no-such-program"}, inProcess("a", 2), {Name: "two", URL: "http://127.0.0.1:1/"},
 	}, Pins: []string{"mcp_a__mistyped"}})
 	defer mgr.Close()
@@ -67,7 +68,7 @@ func TestPageAttention(t *testing.T) {
 }
 
 func TestPageAttentionIsBounded(t *testing.T) {
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Limits: config.Limits{Reconnect: -1}})
 	defer mgr.Close()
 	var servers []mcphybrid.ServerConfig
 	for i := range 150 {
@@ -114,7 +115,7 @@ func TestPageWhoseServer(t *testing.T) {
 		})
 	}
 	mgr := start(t, &mcphybrid.Options{
-		Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{Reconnect: -1},
+		Trust: mcphybrid.TrustQuarantine, Limits: config.Limits{Reconnect: -1},
 		Servers: []mcphybrid.ServerConfig{child(t, "mortal", "exits"), serving("git", echoTool("log", "Shows the history"))},
 	})
 	down(mgr.Default(), mgr.Servers)
@@ -212,7 +213,7 @@ func TestPageWhyNot(t *testing.T) {
 	crm := serving("crm", many...)
 	crm.Tools = mcphybrid.Access{Deny: []string{"*_39"}}
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		Inline: mcphybrid.InlineOptions{Max: 1}, Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{Reconnect: -1}, Access: mcphybrid.Access{Deny: []string{"*_38"}},
+		Inline: mcphybrid.InlineOptions{Max: 1}, Trust: mcphybrid.TrustQuarantine, Limits: config.Limits{Reconnect: -1}, Access: mcphybrid.Access{Deny: []string{"*_38"}},
 		Servers: []mcphybrid.ServerConfig{crm, git, {Name: "gone", Command: "no-such-program"}},
 		Rules:   []mcphybrid.Rule{{Name: "no logs", Patterns: []string{"log"}, Action: mcphybrid.RuleExclude}, {Name: "only zebras", Intent: "zoo", Patterns: []string{"zebra"}, Action: mcphybrid.RuleInclude}},
 	})
@@ -236,7 +237,7 @@ func TestPageWhyNot(t *testing.T) {
 		{"mcp_crm__update_record_20", "update a record", "", `A search does not find it: it finds 5 tools, and the last of them, mcp_crm__update_record_\d\d, scores \d`},
 		{"mcp_crm__update_record_20", "the of", "", "the query has no word to search for"},
 		{"zebra", "find a zebra", "", "A search finds it: it is number 1 of 1."},
-		{"zebra", "", "", "deferred It is deferred, since 1 tools before it are inline: the model has it once a search finds it."},
+		{"zebra", "", "", "deferred It is deferred, since 1 tool before it is inline: the model has it once a search finds it."},
 		{"mcp_crm__update_record_39", "", "", `The catalog has no such tool. ServerConfig.Tools of server "crm" does not permit it: it denies "*_39".`},
 		{"mcp_crm__update_record_38", "", "", `Options.Access does not permit it: it denies "*_38".`},
 		{"mcp_gone__query", "", "", `The catalog has no such tool. Server gone is down and has not listed its tools: program not found: no-such-program`},
@@ -277,7 +278,7 @@ func post(h http.Handler, query string, header http.Header) *httptest.ResponseRe
 // Buttons act for the page's own site only, lead back, and say what came of it.
 func TestPageButtons(t *testing.T) {
 	git := serving("git", echoTool("push", "Sends commits"))
-	mgr := start(t, &mcphybrid.Options{Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{child(t, "mortal", "exits"), git}})
+	mgr := start(t, &mcphybrid.Options{Trust: mcphybrid.TrustQuarantine, Limits: config.Limits{Reconnect: -1}, Servers: []mcphybrid.ServerConfig{child(t, "mortal", "exits"), git}})
 	h := debug.Operator(mgr)
 	_, err := mgr.Call(t.Context(), "mcp_mortal__exit", nil)
 	require.Error(t, err)
@@ -347,6 +348,7 @@ func TestPageIsLive(t *testing.T) {
 	resp := open()
 	defer resp.Body.Close()
 	assert.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	assert.Equal(t, "no", resp.Header.Get("X-Accel-Buffering"), "proxies pass each page on at once")
 	assert.Contains(t, resp.Header.Get("Content-Security-Policy"), "default-src 'none'")
 	lines := bufio.NewReader(resp.Body)
 	next := func() string {

@@ -89,6 +89,14 @@ func TestAgo(t *testing.T) {
 	}
 }
 
+// Thousands are set apart, also those of what is negative.
+func TestCount(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1 000", 12_345: "12 345", 100_000: "100 000", 1_234_567: "1 234 567", -1: "-1", -999: "-999", -1000: "-1 000", -100_000: "-100 000"} {
+		assert.Equal(t, want, strings.ReplaceAll(count(n), "\u202f", " "))
+	}
+}
+
 // Examples are whole, each once, and not many.
 func TestExamples(t *testing.T) {
 	t.Parallel()

@@ -52,7 +52,7 @@ func (r sessionRow) Estimated() string {
 
 // lossText says what a request lost of the provider's cache and why.
 func lossText(l snapshot.Loss) string {
-	return count(l.Tokens) + " tokens: " + mcphybrid.CacheLoss{Cause: mcphybrid.LossCause(l.Cause), Miss: l.Miss}.Why()
+	return count(l.Tokens) + " tokens: " + l.Why()
 }
 
 // How says how the model reaches deferred tools, and why so.

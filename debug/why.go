@@ -181,7 +181,11 @@ func (p *whyPage) searched(ctx context.Context, snap snapshot.Manager, t snapsho
 		p.Verdict = "A search does not find it: other tools of its server match better, and the number of hits from one server is limited."
 	case len(found.Hits) > 0:
 		last := found.Hits[len(found.Hits)-1]
-		p.Verdict = fmt.Sprintf("A search does not find it: it finds %d tools, and the last of them, %s, scores %.3f; this one %.3f.", len(found.Hits), last.Tool.Name, last.Score, e.Score)
+		others := fmt.Sprintf("%d tools, and the last of them, %s,", len(found.Hits), last.Tool.Name)
+		if len(found.Hits) == 1 {
+			others = fmt.Sprintf("one tool, %s, which", last.Tool.Name)
+		}
+		p.Verdict = fmt.Sprintf("A search does not find it: it finds %s scores %.3f; this one %.3f.", others, last.Score, e.Score)
 	default:
 		p.Verdict = "A search finds nothing."
 	}

@@ -41,7 +41,7 @@ const (
 	// chaosPatience is how long we wait for anything without a deadline.
 	chaosPatience = 60 * time.Second
 
-	// reconnect is the default of ServerLimits.Reconnect.
+	// reconnect is the default of config.Limits.Reconnect.
 	reconnect = 500 * time.Millisecond
 )
 

@@ -25,6 +25,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -217,7 +218,7 @@ const tooWide = `[...document.querySelectorAll('body *')].filter(e => e.getBound
 func TestDebugPageInBrowser(t *testing.T) {
 	const evil = `Notes <script>document.title = "owned"; alert("owned")</script><img src=x onerror="alert('owned')">"><svg onload=alert(1)>` + "\u202etxt.exe"
 	path := writeConfig(t, memory(filepath.Join(t.TempDir(), "memory.jsonl")), everything(), filesystem(t.TempDir()))
-	mgr := loadManagerThat(t, path, mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: time.Hour}, Inline: mcphybrid.InlineOptions{Max: 10}, Trust: mcphybrid.TrustQuarantine})
+	mgr := loadManagerThat(t, path, mcphybrid.Options{Limits: config.Limits{Reconnect: time.Hour}, Inline: mcphybrid.InlineOptions{Max: 10}, Trust: mcphybrid.TrustQuarantine})
 	require.NoError(t, mgr.Start(t.Context()))
 	require.NoError(t, mgr.AddTools("evil", mcpserver.ServerTool{Tool: mcp.Tool{
 		Name: "jot<script>", Title: evil, Description: evil,

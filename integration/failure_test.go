@@ -15,6 +15,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -133,7 +134,7 @@ func TestKilledUnderLoad(t *testing.T) {
 func TestKilledServersComeBack(t *testing.T) {
 	const kills = 8
 	path := writeConfig(t, grafana(), everything())
-	mgr := loadManagerThat(t, path, mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: 50 * time.Millisecond}})
+	mgr := loadManagerThat(t, path, mcphybrid.Options{Limits: config.Limits{Reconnect: 50 * time.Millisecond}})
 	require.NoError(t, mgr.Start(t.Context()))
 	before := everyByte(mgr)
 	ctx, cancel := context.WithCancel(t.Context())

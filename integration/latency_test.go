@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -49,7 +50,7 @@ func TestOthersKeepTheirLatency(t *testing.T) {
 	const tool, args = "mcp_everything__echo", `{"message": "here"}`
 	dying := memory(filepath.Join(t.TempDir(), "memory.jsonl"))
 	// The server is started again at once, like the test's own.
-	mgr := loadManagerThat(t, writeConfig(t, everything(), dying), mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: time.Millisecond}})
+	mgr := loadManagerThat(t, writeConfig(t, everything(), dying), mcphybrid.Options{Limits: config.Limits{Reconnect: time.Millisecond}})
 	require.NoError(t, mgr.Start(t.Context()))
 	s := mgr.NewSession(nil)
 

@@ -26,6 +26,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
@@ -197,7 +198,7 @@ type loginHost struct {
 func newLoginHost(t testing.TB, folder string, servers ...mcphybrid.ServerConfig) *loginHost {
 	h := &loginHost{t: t, folder: folder}
 	h.Manager = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: servers, TokenStore: store.FileTokens(folder), Limits: mcphybrid.ServerLimits{Reconnect: time.Hour},
+		Servers: servers, TokenStore: store.FileTokens(folder), Limits: config.Limits{Reconnect: time.Hour},
 		Logger: slog.New(slog.NewTextHandler(&h.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OpenURL: func(ctx context.Context, page mcphybrid.LoginPage) (string, error) {
 			h.pages.Add(1)

@@ -16,6 +16,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,7 +56,7 @@ func troubled(t *testing.T, well int, names ...string) string {
 			dies("tickets", "Error: JIRA_TOKEN is not set. Set it to your API token."),
 		)
 	}
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: servers, Limits: mcphybrid.ServerLimits{Reconnect: time.Hour}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: servers, Limits: config.Limits{Reconnect: time.Hour}})
 	t.Cleanup(func() { assert.NoError(t, mgr.Close()) })
 	srv := httptest.NewServer(debug.Guide{Program: "the gateway", File: "/etc/mcphybrid/mcp.json", Watched: true}.Operator(mgr, names...))
 	t.Cleanup(srv.Close)

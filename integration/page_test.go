@@ -26,6 +26,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -89,7 +90,7 @@ func newNight(t *testing.T) *night {
 		mcphybrid.ServerConfig{Name: "sentry", URL: "http://127.0.0.1:1/mcp"},
 	)
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: servers, Inline: mcphybrid.InlineOptions{Max: 8}, Trust: mcphybrid.TrustQuarantine, Limits: mcphybrid.ServerLimits{Reconnect: -1},
+		Servers: servers, Inline: mcphybrid.InlineOptions{Max: 8}, Trust: mcphybrid.TrustQuarantine, Limits: config.Limits{Reconnect: -1},
 		Rules: []mcphybrid.Rule{
 			{Name: "no drops at night", Patterns: []string{"*drop_table"}, Action: mcphybrid.RuleExclude},
 			{Name: "only mail", Intent: "write mail", Patterns: []string{"mail/*"}, Action: mcphybrid.RuleInclude},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -184,7 +185,7 @@ func TestGoSDKForgetsSubscriptions(t *testing.T) {
 // startOfSDK returns a Manager of a server that is ready. Unless it is polling, it lists
 // again only when it is told.
 func startOfSDK(t *testing.T, s server, learns learning) *mcphybrid.Manager {
-	opts := mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1, Refresh: -1}}
+	opts := mcphybrid.Options{Limits: config.Limits{Reconnect: -1, Refresh: -1}}
 	if learns == polling {
 		opts.Limits.Refresh = 100 * time.Millisecond
 	}

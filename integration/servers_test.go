@@ -18,6 +18,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -181,7 +182,7 @@ func newManager(t *testing.T, servers ...server) *mcphybrid.Manager {
 // sees that they are down.
 func loadManager(t *testing.T, path string) *mcphybrid.Manager {
 	t.Helper()
-	return loadManagerThat(t, path, mcphybrid.Options{Limits: mcphybrid.ServerLimits{Reconnect: -1}})
+	return loadManagerThat(t, path, mcphybrid.Options{Limits: config.Limits{Reconnect: -1}})
 }
 
 func loadManagerThat(t *testing.T, path string, opts mcphybrid.Options) *mcphybrid.Manager {

@@ -1,6 +1,7 @@
 // Package snapshot has what a Manager of package mcphybrid shows to people, as plain data
 // without secrets. mcphybrid.Manager.Snapshot returns a [Manager]. Package debug renders it
-// as web pages.
+// as web pages. The figures in it, such as [Stats], are also what methods of package
+// mcphybrid return.
 package snapshot
 
 import (
@@ -152,13 +153,6 @@ type Figures struct {
 	Usage  Usage // calls in all sessions, including those of users
 }
 
-// Usage counts calls of tools.
-type Usage struct {
-	Calls   int
-	Errors  int           // calls that were rejected, failed, or got an error from the tool
-	Latency time.Duration // total of all calls
-}
-
 // A Tool is a tool and its standing in the session.
 type Tool struct {
 	Name     string // registered name
@@ -200,59 +194,6 @@ type Session struct {
 	Why        string // why the first Turn chose it, or "" if there was none
 	Stats      Stats
 	Losses     []Loss // the last 8 of the session, newest first
-}
-
-// Stats are the figures of a session.
-type Stats struct {
-	Servers  int // servers that have tools in the session
-	Tools    int // the sum of Inline, Deferred and Active
-	Inline   int
-	Deferred int // without the active ones
-	Active   int
-	Crowded  int // deferred only because the list has no room
-	Tokens   Tokens
-
-	Usage         Usage
-	Activations   int
-	Searches      int // by the model
-	EmptySearches int // searches by the model that found nothing
-
-	Measured       Measured
-	EstimatedSaved int // tokens of input that deferring has saved; negative if it has cost more
-}
-
-// Tokens are token counts of what a request has.
-type Tokens struct {
-	All      int // definitions of all tools: the cost of a request without deferring
-	Inline   int // definitions of the inline tools
-	Meta     int // definitions of the meta tools
-	Active   int // definitions of the active tools
-	Sections int // prompt sections
-	Searches int // answers so far of the meta tools that search and describe
-}
-
-// Sent returns the cost of a request: all tokens except those of deferred tools.
-func (t Tokens) Sent() int { return t.Inline + t.Meta + t.Active + t.Sections + t.Searches }
-
-// Measured are sums over the requests of a session, as the provider counted them. They
-// are 0 unless the host tells them.
-type Measured struct {
-	Requests int
-	Input    int // tokens, with those Cached and Written
-	Cached   int // read from the provider's cache
-	Written  int // written to it
-	Output   int
-	Losses   int // requests that lost the cache
-	Lost     int // tokens that they could have read from it
-}
-
-// A Loss is a request that read less from the provider's cache than the one before it
-// had left there.
-type Loss struct {
-	At     time.Time
-	Tokens int    // that were not read
-	Cause  string // a LossCause of package mcphybrid
-	Miss   string // the provider's reason, or ""
 }
 
 // An Event is something that happened in a session, or to a server. Its texts are lines of

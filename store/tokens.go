@@ -1,8 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/mcphybrid/mcphybrid/internal/locks"
 )
@@ -21,7 +24,8 @@ type Tokens interface {
 
 // FileTokens is the path of a folder that keeps [Tokens], with a file for each key and another
 // that locks it. Several processes may share it. Only the owner may read or write the files
-// (mode 0600). Update creates the folder if need be.
+// (mode 0600). Update creates the folder if need be. In one where nothing can be written, it
+// fails only if change changes the document.
 type FileTokens string
 
 // Update implements [Tokens].
@@ -30,9 +34,28 @@ func (f FileTokens) Update(ctx context.Context, key string, change func([]byte) 
 		return errNoPath
 	}
 	path, unlock, err := locks.InFolder(ctx, string(f), key)
-	if err != nil {
+	if err == nil {
+		defer unlock()
+	}
+	unwritable := err
+	if err != nil && (path == "" || !locks.IsUnwritable(err)) {
 		return fmt.Errorf("mcphybrid: %w", err)
 	}
-	defer unlock()
-	return File(path + ".json").change(change)
+	var own error // of change
+	begun := false
+	err = File(path + ".json").change(func(document []byte) (changed []byte, err error) {
+		begun = true
+		changed, own = change(document)
+		if own == nil && unwritable != nil && !bytes.Equal(document, changed) {
+			return nil, unwritable
+		}
+		return changed, own
+	})
+	if err == nil || own != nil || !begun {
+		return err
+	}
+	if at := new(fs.PathError); errors.As(err, &at) {
+		err = at.Err // its path may be of a file that is there for a moment
+	}
+	return fmt.Errorf("mcphybrid: %s.json can't be written: %w; make room there, let your user write to that folder, or name another one", path, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/mcphybrid/mcphybrid"
 	mcpanthropic "github.com/mcphybrid/mcphybrid/adapters/anthropic"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/require"
 )
 
@@ -53,7 +54,7 @@ func TestUsage(t *testing.T) {
 					"event: message_stop\ndata: "+`{"type":"message_stop"}`+"\n\n")
 			}))
 			defer srv.Close()
-			var losses []mcphybrid.CacheLoss
+			var losses []snapshot.Loss
 			mgr := mcphybrid.NewManager(&mcphybrid.Options{OnEvent: func(e mcphybrid.Event) {
 				if e.Kind == mcphybrid.EventCacheLost {
 					losses = append(losses, e.Loss)
@@ -82,9 +83,9 @@ func TestUsage(t *testing.T) {
 			if streams {
 				require.ErrorContains(t, run(), "broke off")
 			}
-			require.Equal(t, mcphybrid.MeasuredTokens{Requests: 2, Input: 6030, Cached: 1000, Written: 5000, Output: 11, Losses: 1, Lost: 2000}, s.Stats().Measured)
+			require.Equal(t, snapshot.Measured{Requests: 2, Input: 6030, Cached: 1000, Written: 5000, Output: 11, Losses: 1, Lost: 2000}, s.Stats().Measured)
 			require.Len(t, losses, 1)
-			require.Equal(t, mcphybrid.LossProvider, losses[0].Cause)
+			require.Equal(t, snapshot.LossProvider, losses[0].Cause)
 			require.Equal(t, "model_changed", losses[0].Miss)
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/adapters/eino"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/require"
 )
 
@@ -43,12 +44,12 @@ func TestUsage(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		usages []*schema.TokenUsage
-		want   mcphybrid.MeasuredTokens
+		want   snapshot.Measured
 	}{
-		"openai":       {[]*schema.TokenUsage{nil, usage(5000, 4096, 90, 60, 5090)}, mcphybrid.MeasuredTokens{Requests: 1, Input: 5000, Cached: 4096, Output: 90}},
-		"gemini":       {[]*schema.TokenUsage{usage(5000, 4000, 10, 60, 5070), usage(5000, 4000, 30, 60, 5090)}, mcphybrid.MeasuredTokens{Requests: 1, Input: 5000, Cached: 4000, Output: 90}},
-		"claude":       {[]*schema.TokenUsage{usage(5000, 4000, 1, 0, 5001), nil, usage(0, 0, 90, 0, 90)}, mcphybrid.MeasuredTokens{Requests: 1, Input: 5000, Cached: 4000, Output: 90}},
-		"says nothing": {[]*schema.TokenUsage{nil, usage(0, 0, 0, 0, 0)}, mcphybrid.MeasuredTokens{}},
+		"openai":       {[]*schema.TokenUsage{nil, usage(5000, 4096, 90, 60, 5090)}, snapshot.Measured{Requests: 1, Input: 5000, Cached: 4096, Output: 90}},
+		"gemini":       {[]*schema.TokenUsage{usage(5000, 4000, 10, 60, 5070), usage(5000, 4000, 30, 60, 5090)}, snapshot.Measured{Requests: 1, Input: 5000, Cached: 4000, Output: 90}},
+		"claude":       {[]*schema.TokenUsage{usage(5000, 4000, 1, 0, 5001), nil, usage(0, 0, 90, 0, 90)}, snapshot.Measured{Requests: 1, Input: 5000, Cached: 4000, Output: 90}},
+		"says nothing": {[]*schema.TokenUsage{nil, usage(0, 0, 0, 0, 0)}, snapshot.Measured{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

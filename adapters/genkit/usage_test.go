@@ -8,6 +8,7 @@ import (
 	"github.com/firebase/genkit/go/genkit"
 	"github.com/mcphybrid/mcphybrid"
 	mcpgenkit "github.com/mcphybrid/mcphybrid/adapters/genkit"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/require"
 )
 
@@ -18,13 +19,13 @@ func TestUsage(t *testing.T) {
 	t.Cleanup(func() { mgr.Close() })
 	for name, test := range map[string]struct {
 		usage *ai.GenerationUsage
-		want  mcphybrid.MeasuredTokens
+		want  snapshot.Measured
 	}{
-		"openai":       {&ai.GenerationUsage{InputTokens: 5000, CachedContentTokens: 4096, OutputTokens: 90, ThoughtsTokens: 60, TotalTokens: 5090}, mcphybrid.MeasuredTokens{Requests: 1, Input: 5000, Cached: 4096, Output: 90}},
-		"google":       {&ai.GenerationUsage{InputTokens: 5000, CachedContentTokens: 4000, OutputTokens: 30, ThoughtsTokens: 60, TotalTokens: 5090}, mcphybrid.MeasuredTokens{Requests: 1, Input: 5000, Cached: 4000, Output: 90}},
-		"anthropic":    {&ai.GenerationUsage{InputTokens: 1000, CachedContentTokens: 400, OutputTokens: 90}, mcphybrid.MeasuredTokens{Requests: 1, Input: 1400, Cached: 400, Output: 90}},
-		"ollama":       {&ai.GenerationUsage{}, mcphybrid.MeasuredTokens{}},
-		"says nothing": {nil, mcphybrid.MeasuredTokens{}},
+		"openai":       {&ai.GenerationUsage{InputTokens: 5000, CachedContentTokens: 4096, OutputTokens: 90, ThoughtsTokens: 60, TotalTokens: 5090}, snapshot.Measured{Requests: 1, Input: 5000, Cached: 4096, Output: 90}},
+		"google":       {&ai.GenerationUsage{InputTokens: 5000, CachedContentTokens: 4000, OutputTokens: 30, ThoughtsTokens: 60, TotalTokens: 5090}, snapshot.Measured{Requests: 1, Input: 5000, Cached: 4000, Output: 90}},
+		"anthropic":    {&ai.GenerationUsage{InputTokens: 1000, CachedContentTokens: 400, OutputTokens: 90}, snapshot.Measured{Requests: 1, Input: 1400, Cached: 400, Output: 90}},
+		"ollama":       {&ai.GenerationUsage{}, snapshot.Measured{}},
+		"says nothing": {nil, snapshot.Measured{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

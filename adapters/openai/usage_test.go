@@ -8,13 +8,14 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	mcpopenai "github.com/mcphybrid/mcphybrid/adapters/openai"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/stretchr/testify/require"
 )
 
 // answered returns what a session counts of one answer, and the error of the Run.
-func answered(t *testing.T, contentType, body string, run func(*openai.Client, *mcphybrid.Session) error) (mcphybrid.MeasuredTokens, error) {
+func answered(t *testing.T, contentType, body string, run func(*openai.Client, *mcphybrid.Session) error) (snapshot.Measured, error) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = io.WriteString(w, body)
@@ -52,15 +53,15 @@ func TestUsage(t *testing.T) {
 	for name, test := range map[string]struct {
 		contentType, body string
 		run               func(*openai.Client, *mcphybrid.Session) error
-		want              mcphybrid.MeasuredTokens
+		want              snapshot.Measured
 		err               string
 	}{
-		"none":       {"application/json", `{"choices":[{"finish_reason":"stop","message":{"content":"Hi."}}]}`, chat, mcphybrid.MeasuredTokens{}, ""},
-		"malformed":  {"application/json", `{"choices":[{"finish_reason":"stop","message":{"content":"Hi."}}],"usage":{"prompt_tokens":5,"prompt_tokens_details":{"cached_tokens":6}}}`, chat, mcphybrid.MeasuredTokens{}, ""},
-		"each chunk": {"text/event-stream", "data: " + cut + `"usage":{"prompt_tokens":50,"completion_tokens":1}}` + "\n\ndata: " + whole + `"usage":{"prompt_tokens":50,"completion_tokens":2}}` + "\n\n", streamed, mcphybrid.MeasuredTokens{Requests: 1, Input: 50, Output: 2}, ""},
-		"broken":     {"text/event-stream", "data: " + cut + `"usage":{"prompt_tokens":50,"completion_tokens":1}}` + "\n\n", streamed, mcphybrid.MeasuredTokens{}, "broke off"},
-		"incomplete": {"application/json", `{"status":"incomplete","output":[],"usage":{"input_tokens":50,"output_tokens":9,"input_tokens_details":{"cached_tokens":40}}}`, response, mcphybrid.MeasuredTokens{Requests: 1, Input: 50, Cached: 40, Output: 9}, "incomplete"},
-		"null":       {"application/json", `{"status":"completed","output":[],"usage":null}`, response, mcphybrid.MeasuredTokens{}, ""},
+		"none":       {"application/json", `{"choices":[{"finish_reason":"stop","message":{"content":"Hi."}}]}`, chat, snapshot.Measured{}, ""},
+		"malformed":  {"application/json", `{"choices":[{"finish_reason":"stop","message":{"content":"Hi."}}],"usage":{"prompt_tokens":5,"prompt_tokens_details":{"cached_tokens":6}}}`, chat, snapshot.Measured{}, ""},
+		"each chunk": {"text/event-stream", "data: " + cut + `"usage":{"prompt_tokens":50,"completion_tokens":1}}` + "\n\ndata: " + whole + `"usage":{"prompt_tokens":50,"completion_tokens":2}}` + "\n\n", streamed, snapshot.Measured{Requests: 1, Input: 50, Output: 2}, ""},
+		"broken":     {"text/event-stream", "data: " + cut + `"usage":{"prompt_tokens":50,"completion_tokens":1}}` + "\n\n", streamed, snapshot.Measured{}, "broke off"},
+		"incomplete": {"application/json", `{"status":"incomplete","output":[],"usage":{"input_tokens":50,"output_tokens":9,"input_tokens_details":{"cached_tokens":40}}}`, response, snapshot.Measured{Requests: 1, Input: 50, Cached: 40, Output: 9}, "incomplete"},
+		"null":       {"application/json", `{"status":"completed","output":[],"usage":null}`, response, snapshot.Measured{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,6 +38,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/tiktoken"
 )
@@ -298,7 +299,7 @@ func listServers(ctx context.Context, path string) (servers []server, err error)
 	if err != nil {
 		return nil, err
 	}
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers, Limits: mcphybrid.ServerLimits{StartTimeout: 10 * time.Minute}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: cfg.Servers, Limits: config.Limits{StartTimeout: 10 * time.Minute}})
 	defer mgr.Close()
 	if err := mgr.Start(ctx); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/modeltest"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -100,7 +101,7 @@ func TestNoLossOfTheCache(t *testing.T) {
 		set.options.Middleware = []mcphybrid.Middleware{g.watch}
 		set.options.OnEvent = func(e mcphybrid.Event) {
 			if e.Kind == mcphybrid.EventCacheLost {
-				assert.Equal(t, mcphybrid.LossCompact, e.Loss.Cause, e.Loss.Why())
+				assert.Equal(t, snapshot.LossCompact, e.Loss.Cause, e.Loss.Why())
 			}
 		}
 		g.manager = mcphybrid.NewManager(set.options)

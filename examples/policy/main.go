@@ -22,6 +22,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
 type (
@@ -116,7 +117,7 @@ func show(w io.Writer, toolsFile, queriesFile string) error {
 }
 
 // place returns where a policy places the tools, by id, and what they cost.
-func place(tools []tool, p policy) (map[string]mcphybrid.Placement, mcphybrid.TokenStats, error) {
+func place(tools []tool, p policy) (map[string]mcphybrid.Placement, snapshot.Tokens, error) {
 	mgr := mcphybrid.NewManager(&p.options)
 	defer mgr.Close()
 	err := mgr.Start(context.Background()) // reads what was used

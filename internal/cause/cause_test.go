@@ -108,3 +108,34 @@ func FuzzOf(f *testing.F) {
 		}
 	})
 }
+
+// A command that is a line has to be split if its first word is a program, or could be one.
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"sh -c":                     `its "command" is a whole command line: write "command": "sh", "args": ["-c"]`,
+		"/bin/sh -c true":           `its "command" is a whole command line: write "command": "/bin/sh", "args": ["-c", "true"]`,
+		"no-such-program /a/folder": `its "command" is a whole command line: write "command": "no-such-program", "args": ["/a/folder"]`,
+		"/no/such program":          "program not found: /no/such program",
+		"no-such-program":           "program not found: no-such-program",
+		"":                          "program not found: ",
+	} {
+		assert.Equal(t, want, noProgram(command).What)
+	}
+}
+
+// The folder that npx left half installed is whole: without words before it, and with spaces in it.
+func TestBrokenFolders(t *testing.T) {
+	t.Parallel()
+	const lost = "Cannot find module 'x' "
+	for words, want := range map[string]string{
+		lost + "/home/ann/.npm/_npx/3dfbf5a9eea4a1b3/node_modules":             "/home/ann/.npm/_npx/3dfbf5a9eea4a1b3",
+		lost + "/nowhere is /home/ann/.npm/_npx/3dfbf5a9eea4a1b3/node_modules": "/home/ann/.npm/_npx/3dfbf5a9eea4a1b3",
+		lost + `C:\Users\Ann /Lee\_npx\3dfbf5a9eea4a1b3\node_modules`:          `C:\Users\Ann /Lee\_npx\3dfbf5a9eea4a1b3`,
+		lost + "/home/ann lee/.npm/_npx/3dfbf5a9eea4a1b3":                      "/home/ann lee/.npm/_npx/3dfbf5a9eea4a1b3",
+		lost + "/home/ann/.npm/_npx/3dfbf5a/":                                  "",
+		lost:                                                                   "", "/home/ann/.npm/_npx/3dfbf5a9eea4a1b3": "",
+	} {
+		assert.Equal(t, want, brokenFolder(words), words)
+	}
+}

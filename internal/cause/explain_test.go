@@ -55,3 +55,11 @@ func TestExplainLong(t *testing.T) {
 	assert.NotContains(t, Explain(errors.New(whole)).Error(), "…")
 	assert.Contains(t, Explain(errors.New(whole+"x")).Error(), "…")
 }
+
+// An error that is told as it is stays the same value.
+func TestExplainLeavesPlainErrors(t *testing.T) {
+	t.Parallel()
+	err := errors.New("no disk")
+	assert.Same(t, err, Explain(err))
+	assert.NoError(t, Explain(nil))
+}

@@ -193,7 +193,7 @@ func (l *Lookups) Refresh(ctx context.Context) error {
 		return l.Ended
 	}
 	if r.failed > 0 {
-		return fmt.Errorf("looking up those of %d tools failed: tool %q: %w", r.failed, r.least, r.err)
+		return fmt.Errorf("looking up those of %s failed: tool %q: %w", text.Counted(r.failed, "tool"), r.least, r.err)
 	}
 	return nil
 }

@@ -6,9 +6,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -31,8 +34,15 @@ func File(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
+// IsUnwritable reports whether a lock can't be had because no file may be written where it would
+// be, or none has room there.
+func IsUnwritable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
 // InFolder waits until nobody else has the lock of key, in any process. It is a file of
-// folder, whose path has another ending. The folder is created if need be.
+// folder, whose path has another ending. The folder is created if need be. If the folder is there,
+// the path is returned with an error, too.
 func InFolder(ctx context.Context, folder, key string) (path string, unlock func(), err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", nil, err

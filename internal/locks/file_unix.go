@@ -10,6 +10,11 @@ import (
 
 func tryLock(path string) (f *os.File, busy bool, err error) {
 	f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil && IsUnwritable(err) {
+		if there, failed := os.Open(path); failed == nil { // others may write there
+			f, err = there, nil
+		}
+	}
 	if err != nil {
 		return nil, false, err
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/hosts"
@@ -49,6 +50,9 @@ func listen(configured, registered string) (*callback, error) {
 			return c, nil
 		}
 		c.listener, err = net.Listen("tcp", u.Host)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w: another login may be waiting there; finish it, or end it and try again", err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("waiting for the browser at OAuth.RedirectURI: %w", err)
 		}
@@ -154,7 +158,7 @@ func (c *callback) answer(conn net.Conn, state string) {
 		said := r.URL.Query()
 		switch {
 		case !sameState(said, state):
-			status, line = "400 Bad Request", "This is not the login that was asked for."
+			status, line = "400 Bad Request", "This is not the login that is waited for. If another one was begun, finish that: the program has shown its page."
 		case said.Get("error") != "":
 			status, line = "200 OK", "The login was refused. You can close this page."
 			c.tell(said)

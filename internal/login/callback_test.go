@@ -33,7 +33,7 @@ func TestRefusedLogin(t *testing.T) {
 	}{
 		{"POST", c.path + refused, 404, "There is nothing here."},
 		{"GET", "/other" + refused, 404, "There is nothing here."},
-		{"GET", c.path + strings.Replace(refused, "right", "wrong", 1), 400, "This is not the login that was asked for."},
+		{"GET", c.path + strings.Replace(refused, "right", "wrong", 1), 400, "This is not the login that is waited for. If another one was begun, finish that: the program has shown its page."},
 		{"GET", c.path + refused, 200, "The login was refused. You can close this page."},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), asked.method, "http://"+c.listener.Addr().String()+asked.path, nil)

@@ -54,7 +54,7 @@ func (a *Account) issue(ctx context.Context, refused *Refusal) (header string, e
 		}
 	}
 	if known.usable(sent) || refused == nil && known.AccessToken == "" {
-		a.keep(known, "")
+		a.keep(known)
 		return known.header(), nil
 	}
 	if refused != nil && refused.Scopes != nil {
@@ -107,13 +107,10 @@ func (a *Account) another(ctx context.Context, known record, refused string) (he
 		})
 	}
 	a.pace.end(r.AccessToken != "" && refused == "", err)
-	switch {
-	case err != nil && r.AccessToken == "":
+	if err != nil && r.AccessToken == "" {
 		return "", text.Bounded(err)
-	case err != nil: // we have the token, but the store does not
-		a.cfg.Log.Error("mcphybrid: the token store failed", "error", err)
 	}
-	a.keep(r, "")
+	a.keepOver(r, known, err)
 	if asked {
 		a.keepMade(r)
 	}

@@ -60,16 +60,32 @@ func (a *Account) logIn(ctx context.Context, open Open) error {
 		return err
 	}
 	defer end()
-	a.keep(r, "")
 	// The code is spent: whatever ctx says, the tokens are kept.
 	inner, cancel := context.WithTimeout(a.life, requestTimeout)
 	defer cancel()
-	return a.cfg.Store.Update(inner, a.cfg.Key, func(document []byte) ([]byte, error) {
-		stored, _ := a.parse(document)
+	stored := known
+	err = a.cfg.Store.Update(inner, a.cfg.Key, func(document []byte) ([]byte, error) {
+		stored, _ = a.parse(document)
 		r.Wanted = r.wantedSince(known, stored)
 		return r.document(nil)
 	})
+	a.keepUntold(r, stored, err)
+	if err != nil {
+		return &UnsavedError{err}
+	}
+	return nil
 }
+
+// An UnsavedError says that somebody has logged in, and that the login can't be saved. It counts
+// until the account is closed.
+type UnsavedError struct{ err error }
+
+func (e *UnsavedError) Error() string {
+	return "the login counts only until this program ends: " + e.err.Error()
+}
+
+// Unwrap returns the error of the store.
+func (e *UnsavedError) Unwrap() error { return e.err }
 
 // login returns a login that is to replace the known one.
 func (a *Account) login(ctx context.Context, known record, open Open) (r record, err error) {

@@ -52,7 +52,8 @@ type Account struct {
 	closed     bool
 	looked     bool     // in the store
 	record     record   // the current one
-	unsaved    string   // the refresh token in the store, if record could not be saved
+	unsaved    *record  // what the store has, if the current record could not be saved, or nil
+	told       string   // the last failure of the store that was logged since one succeeded
 	made       string   // the header with the last token that the account got itself, but by a login
 	challenges []string // of the last answer with status 401
 	unnamed    bool     // see [Account.NamesNone]
@@ -166,17 +167,16 @@ func (a *Account) renew(ctx context.Context, refused string, lacking []string) (
 	ctx, cancel := context.WithTimeout(a.life, 2*requestTimeout)
 	defer cancel()
 	first, unread := a.firstUse(ctx, new(record)) // not in the change below: a store may have one lock
-	var found record
-	spent := "" // the refresh token in the store, if there are newer tokens
-	refreshed := false
+	var found, stored record
+	ahead, refreshed := false, false // whether what is found is newer than what is stored
 	err = a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
-		stored, err := a.parse(document)
-		if err != nil {
+		var err error
+		if stored, err = a.parse(document); err != nil {
 			return nil, err
 		}
-		found, spent = a.newer(stored)
+		found, ahead = a.newer(stored)
 		switch {
-		case found.usable(refused) && spent == "":
+		case found.usable(refused) && !ahead:
 			return document, nil
 		case found.usable(refused):
 			return found.document(nil)
@@ -190,31 +190,23 @@ func (a *Account) renew(ctx context.Context, refused string, lacking []string) (
 			found.TokenURL = cmp.Or(found.TokenURL, a.cfg.TokenURL)
 			return found.document(nil)
 		case found.RefreshToken == "":
-			found.AccessToken = ""
+			found.AccessToken, ahead = "", true
 			return found.document(document)
 		case unread != nil:
 			return nil, unread
 		}
-		spent = ""
+		ahead = false
 		fresh, err := a.refresh(ctx, found, first)
 		if err != nil {
 			return nil, fmt.Errorf("refreshing the token: %w", err)
 		}
-		if fresh.AccessToken != "" {
-			spent, refreshed = stored.RefreshToken, true
-		}
-		found = fresh
+		found, ahead, refreshed = fresh, true, fresh.AccessToken != ""
 		return found.document(nil)
 	})
-	if err != nil && spent == "" {
+	if err != nil && !ahead {
 		return "", err
 	}
-	if err != nil { // we have the token, but the store does not
-		a.cfg.Log.Error("mcphybrid: the token store failed", "error", err)
-	} else {
-		spent = ""
-	}
-	a.keep(found, spent)
+	a.keepOver(found, stored, err)
 	if refreshed {
 		a.keepMade(found)
 	}
@@ -228,24 +220,41 @@ func (a *Account) keepMade(r record) {
 	a.made = r.header()
 }
 
-// newer returns the current record, and the refresh token in the store, if the store
-// still has the record before it. Else it returns what is stored.
-func (a *Account) newer(stored record) (r record, spent string) {
+// newer returns the current record if it could not be saved and the store still has the one
+// before it. Else it returns what is stored.
+func (a *Account) newer(stored record) (r record, ahead bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.unsaved != "" && stored.RefreshToken == a.unsaved {
-		return a.record, a.unsaved
+	if a.unsaved != nil && stored.AccessToken == a.unsaved.AccessToken && stored.RefreshToken == a.unsaved.RefreshToken {
+		return a.record, true
 	}
-	return stored, ""
+	return stored, false
 }
 
-// keep makes r the current record. unsaved is the refresh token in the store, if it
-// could not be replaced.
-func (a *Account) keep(r record, unsaved string) {
+// keep makes r the current record.
+func (a *Account) keep(r record) { a.keepUntold(r, record{}, nil) }
+
+// keepOver is keep for a record that was to replace what is stored. An err says that it could not
+// be saved, which is logged once.
+func (a *Account) keepOver(r, stored record, err error) {
+	if a.keepUntold(r, stored, err) {
+		a.cfg.Log.Error("mcphybrid: a login counts only until this program ends, since it can't be saved", "error", err)
+	}
+}
+
+// keepUntold is keepOver without the log. It reports whether err is to be told.
+func (a *Account) keepUntold(r, stored record, err error) (isNews bool) {
 	a.hold("token", r.AccessToken, r.RefreshToken, r.ClientSecret)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.record, a.looked, a.unsaved = r, true, unsaved
+	a.record, a.looked, a.unsaved = r, true, nil
+	if err == nil {
+		a.told = ""
+		return false
+	}
+	isNews = err.Error() != a.told
+	a.unsaved, a.told = &stored, err.Error()
+	return isNews
 }
 
 func (a *Account) hold(name string, values ...string) {

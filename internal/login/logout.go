@@ -45,7 +45,7 @@ func (a *Account) forget(ctx context.Context) (r record, err error) {
 	if err != nil {
 		return record{}, err
 	}
-	a.keep(record{}, "")
+	a.keep(record{})
 	a.hold("token", r.AccessToken, r.RefreshToken, r.ClientSecret)
 	return r, nil
 }

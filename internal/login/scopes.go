@@ -90,11 +90,17 @@ func (r *record) follows(known record) {
 	}
 }
 
-// wantedSince returns what another process was refused while the login r replaced the known
-// one, by what is stored now: the next login asks for it.
+// wantedSince returns what the next login after r asks for, which replaced the known one, by
+// what is stored now: what another process was refused meanwhile, and what a login was granted
+// that ended meanwhile. Nothing else of that is kept: who agreed last may have done so as somebody
+// else.
 func (r *record) wantedSince(known, stored record) []string {
-	return slices.DeleteFunc(stored.Wanted, func(s string) bool {
-		return slices.Contains(known.Wanted, s) || slices.Contains(r.Scopes, s)
+	granted := slices.DeleteFunc(slices.Clone(stored.Scopes), func(s string) bool { return slices.Contains(known.Scopes, s) })
+	if stored.AccessToken == "" {
+		granted = nil // that login is over
+	}
+	return slices.DeleteFunc(joined(granted, stored.Wanted), func(s string) bool {
+		return slices.Contains(known.Wanted, s) && !slices.Contains(granted, s) || slices.Contains(r.Scopes, s)
 	})
 }
 

@@ -14,6 +14,21 @@ func (a Access) Permits(t Subject) bool {
 	return !t.Forbidden(a.Deny) && (len(a.Allow) == 0 || t.MatchesAny(a.Allow))
 }
 
+// MayPermit reports whether a may permit something of a server that has not said what it has. Of
+// t.Name is known how it begins, and t.URI may be known. It is false only for what a certainly
+// forbids.
+func (a Access) MayPermit(t Subject) bool {
+	if t.Own != "" {
+		return a.Permits(t)
+	}
+	for _, p := range a.Deny {
+		if t.ownsAll(p) || t.URI != "" && t.Matches(p) {
+			return false
+		}
+	}
+	return len(a.Allow) == 0 || slices.ContainsFunc(a.Allow, func(p string) bool { return t.mayOwn(p) || t.matchesURI(p, t.Server+"/") })
+}
+
 // permitsName is [Access.Permits] for what has only one name.
 func (a Access) permitsName(name string) bool {
 	return !MatchAny(a.Deny, name) && (len(a.Allow) == 0 || MatchAny(a.Allow, name))

@@ -109,3 +109,47 @@ func TestRightsOfATool(t *testing.T) {
 		}
 	}
 }
+
+// What is known of a server that has listed nothing is its name and how its tools' names begin, and
+// perhaps the URI that somebody asks for.
+func TestAccessMayPermit(t *testing.T) {
+	t.Parallel()
+	server := Subject{Name: "mcp_x__", Server: "x"}
+	read := Subject{Name: "mcp_x__", Server: "x", URI: "mem://a"}
+	tool := Subject{Name: "mcp_x__get", Server: "x", Own: "get"}
+	for _, test := range []struct {
+		allow, deny        string
+		server, read, tool bool
+	}{
+		{"", "", true, true, true},
+		{"x/*", "", true, true, true},
+		{"x/get", "", true, true, true},
+		{"mcp_x__g*", "", true, true, true},
+		{"x/put", "", true, true, false},
+		{"get", "", true, true, true},
+		{"x/mem://a", "", true, true, false},
+		{"y/*", "", false, false, false},
+		{"mcp_y__*", "", false, false, false},
+		{"", "x/*", false, false, false},
+		{"", "mcp_x__*", false, false, false},
+		{"", "*", false, false, false},
+		{"", "mcp_*", false, false, false},
+		{"x/*", "x/*", false, false, false},
+		{"", "x/get", true, true, false},
+		{"", "get*", true, true, false},
+		{"", "x/*et", true, true, false},
+		{"", "x/mem://*", true, false, true},
+		{"", "y/*", true, true, true},
+	} {
+		var a Access
+		if test.allow != "" {
+			a.Allow = []string{test.allow}
+		}
+		if test.deny != "" {
+			a.Deny = []string{test.deny}
+		}
+		assert.Equal(t, test.server, a.MayPermit(server), "%q", a)
+		assert.Equal(t, test.read, a.MayPermit(read), "%q", a)
+		assert.Equal(t, test.tool, a.MayPermit(tool), "%q", a)
+	}
+}

@@ -102,3 +102,12 @@ func (t Subject) mayOwn(pattern string) bool {
 	}
 	return strings.HasPrefix(pattern, begin)
 }
+
+// ownsAll reports whether pattern matches all tools of the server t.
+func (t Subject) ownsAll(pattern string) bool {
+	begin := t.Name
+	if formOf(pattern) == formPath {
+		begin = t.path()
+	}
+	return strings.HasSuffix(pattern, "*") && Match(pattern, begin)
+}

@@ -94,6 +94,27 @@ func TestToolMatches(t *testing.T) {
 	assert.False(t, evil.Matches("github/*"))
 }
 
+// A pattern with a slash is about the path, wherever its wildcards stand.
+func TestPatternsOfPaths(t *testing.T) {
+	t.Parallel()
+	patterns := []string{""}
+	for begin := 0; len(patterns) < 5*5*5*5; begin++ {
+		for _, c := range "ab*?/" {
+			patterns = append(patterns, patterns[begin]+string(c))
+		}
+	}
+	for _, server := range []string{"", "a", "b", "ab", "aab", "ä"} {
+		for _, own := range []string{"a", "b", "ba", "a/b", "*"} {
+			about := Subject{Name: "mcp_x", Server: server, Own: own}
+			for _, pattern := range patterns {
+				if strings.Contains(pattern, "/") {
+					assert.Equal(t, Match(pattern, server+"/"+own), about.Matches(pattern), "%q and %s/%s", pattern, server, own)
+				}
+			}
+		}
+	}
+}
+
 func FuzzMatch(f *testing.F) {
 	f.Add("a*b?文*", "axxb文文")
 	f.Add("*", "a/b")

@@ -73,6 +73,19 @@ func (t Subject) matchesURI(pattern, begin string) bool {
 	return t.URI != "" && match(pattern, begin+t.URI, len(begin), len(begin)+Caseless(t.URI))
 }
 
+// mayBegin reports whether what pattern matches may begin with server. Most patterns are about one
+// server, and no path needs to be put together to see that it is another.
+func mayBegin(pattern, server string) bool {
+	for i := range min(len(pattern), len(server)) {
+		if c := pattern[i]; c == '*' || c == '?' {
+			return true
+		} else if c != server[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // Matches reports whether pattern matches t. A pattern with a slash is about the
 // server's and the tool's own name, as in github/create_*; one that begins with
 // mcp_ is about the registered name; any other is about both the registered and
@@ -85,7 +98,7 @@ func (t Subject) Matches(pattern string) bool {
 	}
 	switch formOf(pattern) {
 	case formPath:
-		return Match(pattern, t.path()) || t.matchesURI(pattern, t.Server+"/")
+		return mayBegin(pattern, t.Server) && (Match(pattern, t.path()) || t.matchesURI(pattern, t.Server+"/"))
 	case formName:
 		return Match(pattern, t.Name)
 	}

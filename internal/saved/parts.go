@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/store"
@@ -34,6 +35,9 @@ type Key struct {
 	once sync.Once
 	key  string
 	size int
+
+	mu   sync.Mutex
+	part weak.Pointer[[]byte] // the prefix as JSON, until the next collection: it may be large, and who saves one state saves others
 }
 
 // keyOf returns [store.KeyOf] of what has that sum.
@@ -71,13 +75,24 @@ func (s *State) prefix() *Prefix {
 	return p
 }
 
-func (p *Prefix) part() []byte { return text.RawJSON(p) }
+// prefixPart returns the prefix of s as JSON, which is shared and must not be changed.
+func (s *State) prefixPart() []byte {
+	of := s.PrefixLen.Of
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if made := of.part.Value(); made != nil {
+		return *made
+	}
+	part := []byte(text.RawJSON(s.prefix()))
+	of.part = weak.Make(&part)
+	return part
+}
 
 // Key returns the key of the prefix of s.
 func (s *State) Key() string {
 	of := s.PrefixLen.Of
 	of.once.Do(func() {
-		part := s.prefix().part()
+		part := s.prefixPart()
 		of.key, of.size = store.KeyOf(part), len(part)
 	})
 	return of.key
@@ -104,9 +119,8 @@ func (s *State) withPrefix() json.RawMessage {
 	if s.PrefixLen.Items == 0 {
 		return nil
 	}
-	p := s.afterPrefix()
-	p.Prefix = s.prefix()
-	return text.RawJSON(p)
+	head := bytes.TrimSuffix(text.RawJSON(s.afterPrefix()), []byte("}"))
+	return slices.Clip(slices.Concat(head, []byte(beforePrefix), s.prefixPart(), []byte("}")))
 }
 
 // inParts returns s as JSON, with the prefix and the definitions in parts. It returns
@@ -127,7 +141,7 @@ func (s *State) inParts(limit int, parts *Parts) json.RawMessage {
 	if len(data)+size > limit {
 		return nil
 	}
-	if p.PrefixKey != "" && !parts.keep(p.PrefixKey, func() []byte { return s.prefix().part() }) {
+	if p.PrefixKey != "" && !parts.keep(p.PrefixKey, s.prefixPart) {
 		return nil
 	}
 	for i, t := range p.Tools {

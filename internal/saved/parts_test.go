@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/storeguard"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -86,6 +88,32 @@ func TestStateWithAPrefix(t *testing.T) {
 		got.PrefixLen.Of = want.PrefixLen.Of
 		assert.Equal(t, &want, got, name)
 	}
+}
+
+// States that begin with the same share what is written of it, until the next collection.
+func TestStatesShareTheirPrefix(t *testing.T) {
+	s := begunOf(200, 190)
+	alike := begunOf(200, 190)
+	alike.PrefixLen.Of = s.PrefixLen.Of
+	data := s.JSON(1<<20, nil)
+	want := string(data)
+	whole := s.afterPrefix()
+	whole.Prefix = s.prefix()
+	assert.Equal(t, string(text.RawJSON(whole)), want)
+	assert.Equal(t, len(data), cap(data), "others may append")
+	clear(data) // a host may do what it likes with what it was given
+	assert.Equal(t, want, string(s.JSON(1<<20, nil)))
+	assert.Equal(t, want, string(alike.JSON(1<<20, nil)))
+
+	shared := testing.AllocsPerRun(100, func() { s.JSON(1<<20, nil) })
+	alone := testing.AllocsPerRun(100, func() {
+		s.PrefixLen.Of = new(Key)
+		s.JSON(1<<20, nil)
+	})
+	assert.Less(t, 3*shared, alone)
+	runtime.GC()
+	assert.True(t, alike.PrefixLen.Of.part.Value() == nil, "it is kept alive")
+	assert.Equal(t, want, string(alike.JSON(1<<20, nil)))
 }
 
 // Who has the prefix need not read it.

@@ -24,6 +24,25 @@ func Document(d store.Document, what string, wait time.Duration) store.Document 
 	return guarded
 }
 
+// Name returns what people call a document: the path of a file, or the option that has it.
+func Name(d store.Document) string {
+	var guarded *document
+	switch d := d.(type) {
+	case *document:
+		guarded = d
+	case *split:
+		guarded = d.document
+	case store.File:
+		return string(d)
+	default:
+		return "the store"
+	}
+	if f, ok := guarded.of.(store.File); ok {
+		return string(f)
+	}
+	return guarded.calls.what
+}
+
 type document struct {
 	calls *calls
 	of    store.Document

@@ -58,6 +58,9 @@ func (p *Progress) Stop(keep bool) {
 	}
 }
 
+// IsShown reports whether Show shows something there.
+func IsShown(f *os.File) bool { return attended(f) }
+
 // attended reports whether f is a terminal that obeys escape sequences, with a person
 // before it.
 func attended(f *os.File) bool {

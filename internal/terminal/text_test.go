@@ -78,3 +78,26 @@ func TestClean(t *testing.T) {
 		}
 	}
 }
+
+// Lines are broken at spaces, not before their indent, and words that are longer than a line within.
+func TestFoldLines(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		line, indent string
+		columns      int
+		want         []string
+	}{
+		{"", "", 3, []string{""}}, {"abc", "", 3, []string{"abc"}}, {"abcd", "", 3, []string{"abc", "d"}}, {"abc d", "", 3, []string{"abc", "d"}}, {"ab cd", "", 3, []string{"ab", "cd"}}, {"abc ", "", 3, []string{"abc"}},
+		{"  abcd", "", 4, []string{"  ab", "cd"}}, {" abcd", "", 3, []string{" ab", "cd"}}, {"a b c", "> ", 3, []string{"a b", "> c"}}, {"a bc", "  ", 3, []string{"a", "  b", "  c"}}, {"世界", "", 1, []string{"世", "界"}}, {"a世", "", 2, []string{"a", "世"}}, {"    ", "", 2, []string{""}},
+	} {
+		assert.Equal(t, test.want, Fold(test.line, test.columns, test.indent), "%q in %d columns", test.line, test.columns)
+	}
+}
+
+// What a terminal would obey or not show is a question mark.
+func TestCleanCharacters(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"a\tb\nc": "a b c", "\x1b[2K": "?[2K", "a\u202eb": "a?b", "a\u200bb": "a?b", "\xff": "?", "é世": "é世", "\u00a0": " ", "a\ufe0fb": "a?b", "\u3164": "?", "\x7f": "?"} {
+		assert.Equal(t, want, Clean(text), "%+q", text)
+	}
+}

@@ -215,7 +215,7 @@ func (s *Server) retryLocked() {
 	if s.limits.Reconnect < 0 || s.cfg.Invalid != nil || s.life.Err() != nil {
 		return
 	}
-	wait := s.limits.backoff(s.status.Failures + s.brief - 1)
+	wait := backoff(s.limits.Reconnect, s.status.Failures+s.brief-1)
 	wait -= time.Duration(s.random.Int64N(int64(wait/5) + 1)) // so that many servers don't reconnect at once
 	wait = max(wait, waitOf(s.status.Err))
 	at := time.Now().Add(wait)

@@ -26,7 +26,7 @@ func TestClosedBeforeItsTurn(t *testing.T) {
 	t.Parallel()
 	turns := NewTurns()
 	turns.free = 0
-	srv := newTestOf(t, Config{Server: config.Server{Name: "s", Command: "no-such-program"}, Turns: turns}, Limits{})
+	srv := newTestOf(t, Config{Server: config.Server{Name: "s", Command: "no-such-program"}, Turns: turns}, config.Limits{})
 	start := srv.Begin()
 	require.Eventually(t, func() bool { return errors.Is(srv.Status().Err, errQueued) }, 20*time.Second, time.Millisecond)
 	srv.Close()
@@ -42,7 +42,7 @@ func TestTurnIsNoPartOfTheAttempt(t *testing.T) {
 	turns := NewTurns()
 	turns.free = 0
 	cfg := child(t, "s", "plain")
-	srv := newTestOf(t, Config{Server: cfg, Turns: turns}, Limits{})
+	srv := newTestOf(t, Config{Server: cfg, Turns: turns}, config.Limits{})
 	start := srv.Begin()
 	require.Eventually(t, func() bool { return errors.Is(srv.Status().Err, errQueued) }, 20*time.Second, time.Millisecond)
 	long := time.Hour
@@ -60,7 +60,7 @@ func TestTurnIsNoPartOfTheAttempt(t *testing.T) {
 func TestClosedWhileItConnects(t *testing.T) {
 	t.Parallel()
 	s := &slowServer{MCPServer: mcptest.Server("s"), during: func() {}}
-	l := newTest(t, config.Server{Name: "limits"}, Limits{}).limits
+	l := newTest(t, config.Server{Name: "limits"}, config.Limits{}).limits
 	var srv *Server
 	srv = New(Config{Server: config.Server{Name: "s", InProcess: s}}, l, func(context.Context, List) error {
 		srv.end()
@@ -75,7 +75,7 @@ func TestClosedWhileItConnects(t *testing.T) {
 // A plan for the next attempt that is given up while it begins does nothing.
 func TestRetryIsGivenUpAsItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTest(t, inProcess("s"), Limits{Reconnect: time.Second})
+		s := newTest(t, inProcess("s"), config.Limits{Reconnect: time.Second})
 		s.Server.mu.Lock()
 		s.status.Failures = 1
 		s.retryLocked()
@@ -101,7 +101,7 @@ func TestErrorsOfBothTransports(t *testing.T) {
 				return
 			}
 			w.WriteHeader(http.StatusMethodNotAllowed)
-		})), Limits{})
+		})), config.Limits{})
 		err := srv.Start(t.Context())
 		assert.ErrorContains(t, err, want)
 		assert.Equal(t, status == http.StatusUnauthorized, errors.Is(err, ErrUnauthorized))
@@ -132,7 +132,7 @@ func serveFickle() {
 // is known by both.
 func TestChildEndsWithTheOlderProtocol(t *testing.T) {
 	t.Parallel()
-	err := newTest(t, child(t, "fickle", "fickle"), Limits{Reconnect: -1}).Start(t.Context())
+	err := newTest(t, child(t, "fickle", "fickle"), config.Limits{Reconnect: -1}).Start(t.Context())
 	require.ErrorContains(t, err, "and with a protocol before 2026-07-28: exit status 5")
 	assert.ErrorContains(t, err, "unsupported protocol version")
 }
@@ -149,7 +149,7 @@ func TestRefusalsThatAreNotOfTheProtocol(t *testing.T) {
 		s.lacks = func(w http.ResponseWriter, _ json.RawMessage, _ string) {
 			http.Error(w, "no list", http.StatusBadRequest)
 		}
-		srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), Protocol: protocol}, Limits{Reconnect: -1})
+		srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), Protocol: protocol}, config.Limits{Reconnect: -1})
 		err := srv.Start(t.Context())
 		assert.ErrorContains(t, err, "no list", name)
 		assert.NotContains(t, err.Error(), "with a protocol before", name)
@@ -182,7 +182,7 @@ func TestWhenIsTheNextAttempt(t *testing.T) {
 			"invalid": {time.Second, io.EOF, io.EOF, 0},
 			"asked":   {time.Second, &busyError{429, time.Minute}, nil, time.Minute},
 		} {
-			s := newTestOf(t, Config{Server: config.Server{Name: "s"}, Invalid: test.invalid}, Limits{Reconnect: test.reconnect})
+			s := newTestOf(t, Config{Server: config.Server{Name: "s"}, Invalid: test.invalid}, config.Limits{Reconnect: test.reconnect})
 			s.Server.mu.Lock()
 			s.failLocked(test.err)
 			retry := s.status.Retry

@@ -61,7 +61,7 @@ func TestCallWaitsForWhatItEnables(t *testing.T) {
 			}
 			return w.Result(), nil
 		})
-		srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: web}}}, Limits{})
+		srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: web}}}, config.Limits{})
 		require.NoError(t, srv.Start(t.Context()))
 		for i := range 5 {
 			_, err := srv.call(t.Context(), "greet")
@@ -86,7 +86,7 @@ func TestReadPromptAndComplete(t *testing.T) {
 		asked++
 		return mcp.NewGetPromptResult(r.Params.Name+" "+r.Params.Arguments["x"], nil), nil
 	})
-	srv := started(t, config.Server{Name: "s", InProcess: s}, Limits{})
+	srv := started(t, config.Server{Name: "s", InProcess: s}, config.Limits{})
 	read, err := srv.Read(t.Context(), nil, "mem://a")
 	require.NoError(t, err)
 	assert.Equal(t, []mcp.ResourceContents{mcp.TextResourceContents{URI: "mem://a", Text: "read"}}, read.Contents)
@@ -124,7 +124,7 @@ func TestComplete(t *testing.T) {
 	t.Parallel()
 	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithCompletions(), mcpserver.WithPromptCompletionProvider(completes{}))
 	s.AddPrompt(mcp.NewPrompt("p", mcp.WithArgument("x")), nil)
-	srv := started(t, config.Server{Name: "s", InProcess: s}, Limits{})
+	srv := started(t, config.Server{Name: "s", InProcess: s}, config.Limits{})
 	got, err := srv.Complete(t.Context(), nil, mcp.CompleteParams{Ref: mcp.PromptReference{Type: "ref/prompt", Name: "p"}, Argument: mcp.CompleteArgument{Name: "x", Value: "y"}})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"p x y"}, got.Completion.Values)
@@ -169,7 +169,7 @@ func TestCallAfterAPage(t *testing.T) {
 		}}
 		cfg := inProcess("s", tool)
 		cfg.Protocol = mcp.LATEST_LEGACY_PROTOCOL_VERSION
-		srv := newTestOf(t, Config{Server: cfg, Ask: ask.Options{Hooks: hooks, Timeout: time.Minute, MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 10_000}}, Limits{})
+		srv := newTestOf(t, Config{Server: cfg, Ask: ask.Options{Hooks: hooks, Timeout: time.Minute, MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 10_000}}, config.Limits{})
 		require.NoError(t, srv.Start(t.Context()), name)
 		_, err := srv.call(t.Context(), "pay")
 		assert.Equal(t, test.ok, err == nil, "%s: %v", name, err)
@@ -199,7 +199,7 @@ func TestCallIsUnauthorized(t *testing.T) {
 					return
 				}
 				s.ServeHTTP(w, r)
-			})), Limits{})
+			})), config.Limits{})
 			var states []State
 			srv.OnStatus(func(_ context.Context, st Status) { states = append(states, st.State) })
 			require.NoError(t, srv.Start(t.Context()))
@@ -224,7 +224,7 @@ func TestCallIsUnauthorized(t *testing.T) {
 // What was refused over a connection that is no more says nothing of the next one.
 func TestRefusedOverAnotherConnection(t *testing.T) {
 	t.Parallel()
-	srv := started(t, inProcess("s", mcptest.Echo("a", "")), Limits{})
+	srv := started(t, inProcess("s", mcptest.Echo("a", "")), config.Limits{})
 	first := srv.connection()
 	srv.lose(first, errors.New("gone"))
 	require.NoError(t, srv.Connect(t.Context()))

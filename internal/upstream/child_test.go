@@ -22,7 +22,7 @@ import (
 )
 
 func TestChildServerResultTooLarge(t *testing.T) {
-	srv := started(t, child(t, "child", "plain"), Limits{MaxMessage: 100_000})
+	srv := started(t, child(t, "child", "plain"), config.Limits{MaxMessage: 100_000})
 	_, err := srv.Call(t.Context(), Tool{Name: "big"}, json.RawMessage(`{"n": 1000000}`))
 	assert.ErrorContains(t, err, "a message has more bytes than the limit of 100000")
 	// Only this call fails, not the server.
@@ -33,7 +33,7 @@ func TestChildServerResultTooLarge(t *testing.T) {
 
 func TestCloseLeavesNoProcess(t *testing.T) {
 	for _, mode := range []string{"plain", "late", "parent"} {
-		srv := newTest(t, child(t, "child", mode), Limits{})
+		srv := newTest(t, child(t, "child", mode), config.Limits{})
 		require.NoError(t, srv.Start(t.Context()))
 		if mode == "parent" {
 			require.Len(t, mcptest.Children(os.Getpid()), 3)
@@ -45,7 +45,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 
 // A child that can no longer answer is ended, so that its state is clear.
 func TestChildClosesItsOutput(t *testing.T) {
-	srv := started(t, child(t, "mute", "plain"), Limits{Reconnect: time.Hour})
+	srv := started(t, child(t, "mute", "plain"), config.Limits{Reconnect: time.Hour})
 	_, err := srv.call(t.Context(), "mute")
 	assert.ErrorIs(t, err, ErrDown)
 	mcptest.Soon(t, func() bool { return srv.Status().State == Down })
@@ -65,7 +65,7 @@ func TestProgramInOwnPath(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink(cfg.Command, filepath.Join(dir, "a-program-of-its-own")))
 	cfg.Command, cfg.Env["PATH"] = "a-program-of-its-own", "relative"+string(filepath.ListSeparator)+dir
-	started(t, cfg, Limits{})
+	started(t, cfg, config.Limits{})
 
 	sh, err := exec.LookPath("sh")
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestChildWithoutItsFolder(t *testing.T) {
 	t.Parallel()
 	cfg := child(t, "child", "plain")
 	for _, cfg.Dir = range []string{filepath.Join(t.TempDir(), "gone"), cfg.Command} {
-		err := newTest(t, cfg, Limits{Reconnect: time.Hour}).Start(t.Context())
+		err := newTest(t, cfg, config.Limits{Reconnect: time.Hour}).Start(t.Context())
 		assert.EqualError(t, err, fmt.Sprintf("its folder %q is not there", cfg.Dir))
 	}
 }
@@ -118,7 +118,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 // programs need.
 func TestChildHasNotOurEnvironment(t *testing.T) {
 	t.Setenv("MY_SECRET", "s3cret")
-	srv := started(t, child(t, "child", "plain"), Limits{})
+	srv := started(t, child(t, "child", "plain"), config.Limits{})
 	r, err := srv.call(t.Context(), "env")
 	require.NoError(t, err)
 	env := mcptest.Text(t, r)
@@ -187,20 +187,20 @@ func TestFirstWordsOfAChild(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands are those of a POSIX shell")
 	}
-	shell := func(script string, l Limits) error {
+	shell := func(script string, l config.Limits) error {
 		secret := map[string]string{"TOKEN": "abcd-0123-abcd-0123"}
 		cfg := config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", script}, Env: secret}
 		l.Reconnect = -1
 		return newTest(t, cfg, l).Start(t.Context())
 	}
 	const noMessage = "what it writes to its standard output is no MCP message: "
-	assert.EqualError(t, shell("echo hello; echo world", Limits{}), noMessage+`"hello world" (the process ended)`)
-	hangs := shell("printf 'port 3000, token '$TOKEN'? '; sleep 60", Limits{StartTimeout: time.Second})
+	assert.EqualError(t, shell("echo hello; echo world", config.Limits{}), noMessage+`"hello world" (the process ended)`)
+	hangs := shell("printf 'port 3000, token '$TOKEN'? '; sleep 60", config.Limits{StartTimeout: time.Second})
 	assert.ErrorContains(t, hangs, noMessage+`"port 3000, token [hidden]?" (no answer within 1s: `)
 	assert.ErrorIs(t, hangs, context.DeadlineExceeded)
-	assert.EqualError(t, shell("printf '%0140d' 0; echo $TOKEN", Limits{}), noMessage+`"`+strings.Repeat("0", 140)+`[hidden]…" (the process ended)`)
-	assert.EqualError(t, shell("echo hello; echo 'no port' >&2; exit 3", Limits{}), `exit status 3; its last words: "no port"`)
-	refuses := shell(`echo hello; while read -r line; do id=${line#*\"id\":}; echo '{"jsonrpc":"2.0","id":'${id%%[!0-9]*}',"error":{"code":-32000,"message":"not today"}}'; done`, Limits{})
+	assert.EqualError(t, shell("printf '%0140d' 0; echo $TOKEN", config.Limits{}), noMessage+`"`+strings.Repeat("0", 140)+`[hidden]…" (the process ended)`)
+	assert.EqualError(t, shell("echo hello; echo 'no port' >&2; exit 3", config.Limits{}), `exit status 3; its last words: "no port"`)
+	refuses := shell(`echo hello; while read -r line; do id=${line#*\"id\":}; echo '{"jsonrpc":"2.0","id":'${id%%[!0-9]*}',"error":{"code":-32000,"message":"not today"}}'; done`, config.Limits{})
 	assert.ErrorContains(t, refuses, "not today")
 	assert.NotContains(t, refuses.Error(), noMessage)
 }
@@ -211,10 +211,10 @@ func TestLastWordsOfAChild(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the command is that of a POSIX shell")
 	}
-	srv := newTest(t, config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", "echo 'no  such\nmodule' >&2; exit 3"}}, Limits{Reconnect: time.Hour})
+	srv := newTest(t, config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", "echo 'no  such\nmodule' >&2; exit 3"}}, config.Limits{Reconnect: time.Hour})
 	err := srv.Start(t.Context())
 	assert.ErrorContains(t, err, `exit status 3; its last words: "no such module"`)
-	silent := newTest(t, config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", "exit 3"}}, Limits{Reconnect: time.Hour})
+	silent := newTest(t, config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", "exit 3"}}, config.Limits{Reconnect: time.Hour})
 	err = silent.Start(t.Context())
 	assert.ErrorContains(t, err, "exit status 3")
 	assert.NotContains(t, err.Error(), "last words")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/config"
 )
 
 // A circuit refuses calls while a server does not answer them, so that not every
@@ -31,7 +33,7 @@ type circuit struct {
 // long as the first.
 const maxPauses = 3
 
-func newCircuit(l Limits) circuit {
+func newCircuit(l config.Limits) circuit {
 	return circuit{limit: l.MaxTimeouts, first: min(l.CallTimeout, maxBackoff)}
 }
 

@@ -31,7 +31,7 @@ func opened(c *circuit) bool { return c.reason != nil }
 // twice as long, up to eight times the first. An answer ends them.
 func TestCircuitPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCircuit(Limits{MaxTimeouts: 3, CallTimeout: time.Second})
+		c := newCircuit(config.Limits{MaxTimeouts: 3, CallTimeout: time.Second})
 		c.calls(errLate, errLate)
 		assert.False(t, opened(&c))
 		c.calls(nil, errLate, errLate)
@@ -70,7 +70,7 @@ func TestCircuitPauses(t *testing.T) {
 // What tells nothing of the server neither opens nor closes a circuit.
 func TestCircuitWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCircuit(Limits{MaxTimeouts: 2, CallTimeout: time.Second})
+		c := newCircuit(config.Limits{MaxTimeouts: 2, CallTimeout: time.Second})
 		c.calls(errLate, ErrDown, barredError{errors.New("barred")}, errLate)
 		assert.True(t, opened(&c))
 		time.Sleep(time.Second)
@@ -85,7 +85,7 @@ func TestCircuitWithoutAnAnswer(t *testing.T) {
 			c.leave(ended, p, errLate)
 		}
 		assert.False(t, opened(&c), "its caller gave up")
-		c = newCircuit(Limits{CallTimeout: time.Second})
+		c = newCircuit(config.Limits{CallTimeout: time.Second})
 		c.calls(errLate, errLate, errLate)
 		assert.False(t, opened(&c), "there is no limit")
 	})
@@ -94,7 +94,7 @@ func TestCircuitWithoutAnAnswer(t *testing.T) {
 // Calls that began before the last answer say nothing.
 func TestCircuitOfEarlierCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCircuit(Limits{MaxTimeouts: 2, CallTimeout: time.Second})
+		c := newCircuit(config.Limits{MaxTimeouts: 2, CallTimeout: time.Second})
 		var early []passage
 		for range 3 {
 			p, err := c.enter()
@@ -117,7 +117,7 @@ func TestCircuitOfEarlierCalls(t *testing.T) {
 // A server that asks to wait is waited for as long as it asks, whatever else happens.
 func TestCircuitOfABusyServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCircuit(Limits{MaxTimeouts: 1, CallTimeout: time.Hour})
+		c := newCircuit(config.Limits{MaxTimeouts: 1, CallTimeout: time.Hour})
 		p, err := c.enter()
 		assert.NoError(t, err)
 		q, err := c.enter()
@@ -144,7 +144,7 @@ func TestCircuitOfABusyServer(t *testing.T) {
 // the first again.
 func TestCircuitOfASilentServerThatIsBusyThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCircuit(Limits{MaxTimeouts: 1, CallTimeout: time.Second})
+		c := newCircuit(config.Limits{MaxTimeouts: 1, CallTimeout: time.Second})
 		c.calls(errLate)
 		time.Sleep(time.Second)
 		c.calls(errLate)
@@ -161,7 +161,7 @@ func TestCircuitOfASilentServerThatIsBusyThen(t *testing.T) {
 // A server that asks for a short wait answers, also when a longer pause for want of answers has begun.
 func TestCircuitIsOpenedByBoth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCircuit(Limits{MaxTimeouts: 1, CallTimeout: time.Minute})
+		c := newCircuit(config.Limits{MaxTimeouts: 1, CallTimeout: time.Minute})
 		early, err := c.enter()
 		assert.NoError(t, err)
 		c.calls(errLate)

@@ -41,6 +41,10 @@ type Config struct {
 // clientCredentials is the extension of MCP by which a client signs in as itself.
 const clientCredentials = "io.modelcontextprotocol/oauth-client-credentials"
 
+// GatewayExtension is the extension by which a gateway knows itself. What it says differs with each
+// run, and no server answers otherwise for it.
+const GatewayExtension = "mcphybrid/gateway"
+
 // supported returns the extensions that the server is told of: those of the host,
 // [skillsExtension], and [clientCredentials] if the client signs in so.
 func (cfg *Config) supported() map[string]any {

@@ -13,7 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -58,7 +58,7 @@ type conn struct {
 // dial creates a connection to the server and starts the child if there is a
 // command. It does not wait for an answer. The server's questions are counted in
 // asked.
-func dial(cfg *Config, l Limits, hide *secrets, asked *broker.Counter, how manner) (*conn, error) {
+func dial(cfg *Config, l config.Limits, hide *secrets, asked *broker.Counter, how manner) (*conn, error) {
 	c := &conn{changed: make(chan struct{}, 1), differs: make(chan struct{}, 1), hears: make(chan struct{}, 1), forgets: make(chan struct{}, 1), over: make(chan struct{}), logLevel: cfg.LogLevel, protocol: cfg.Protocol}
 	c.broker = broker.New(broker.Config{Server: cfg.Name, User: cfg.User, Options: cfg.Ask, Log: cfg.Log, Counter: asked})
 	g := guard{maxMessage: l.MaxMessage, maxValues: l.MaxValues, preferEarlier: c.broker != nil && cfg.Protocol == "" && cfg.Command == "", unsolicited: &unsolicited{max: l.MaxUnasked, maxBytes: l.MaxMessage}, silent: &c.silent, large: newBypass()}

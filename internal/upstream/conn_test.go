@@ -104,7 +104,7 @@ func TestQuestionsOfAServer(t *testing.T) {
 				t.Parallel()
 				s := newInquirer(question.method, question.params)
 				srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")},
-					Ask: ask.Options{Hooks: hooks, Timeout: time.Minute, MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 10_000}}, Limits{})
+					Ask: ask.Options{Hooks: hooks, Timeout: time.Minute, MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 10_000}}, config.Limits{})
 				require.NoError(t, srv.Start(t.Context()))
 				can := <-s.can
 				for name := range methods {
@@ -136,7 +136,7 @@ func TestQuestionIsWithdrawn(t *testing.T) {
 		return nil, ctx.Err()
 	}}
 	srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")},
-		Ask: ask.Options{Hooks: hooks, Timeout: time.Hour, MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 10_000}}, Limits{})
+		Ask: ask.Options{Hooks: hooks, Timeout: time.Hour, MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 10_000}}, config.Limits{})
 	require.NoError(t, srv.Start(t.Context()))
 	_, err := srv.call(t.Context(), "greet")
 	assert.NoError(t, err)
@@ -188,7 +188,7 @@ func TestWhoseQuestionItIs(t *testing.T) {
 			return nil, nil
 		}}
 		srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: url},
-			Ask: ask.Options{Hooks: hooks, Timeout: time.Minute, MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 10_000}}, Limits{})
+			Ask: ask.Options{Hooks: hooks, Timeout: time.Minute, MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 10_000}}, config.Limits{})
 		require.NoError(t, srv.Start(t.Context()))
 		first, second := broker.NewCaller("first", hooks, hooks), broker.NewCaller("second", hooks, hooks)
 		defer first.End()

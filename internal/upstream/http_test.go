@@ -34,7 +34,7 @@ func TestForeignDefaultTransport(t *testing.T) {
 	standard := http.DefaultTransport
 	defer func() { http.DefaultTransport = standard }()
 	http.DefaultTransport = struct{ http.RoundTripper }{standard}
-	srv := newTest(t, config.Server{Name: "web", URL: "http://127.0.0.1:1/"}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: "http://127.0.0.1:1/"}, config.Limits{})
 	assert.ErrorContains(t, srv.Start(t.Context()), "connection refused")
 }
 
@@ -55,7 +55,7 @@ func TestHTTPAnswerBreaksOff(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		srv := newTest(t, config.Server{Name: "web", URL: web.URL + "/mcp"}, Limits{})
+		srv := newTest(t, config.Server{Name: "web", URL: web.URL + "/mcp"}, config.Limits{})
 		require.NoError(t, srv.Start(t.Context()))
 		_, err := srv.call(t.Context(), "echo")
 		assert.ErrorIs(t, err, ErrDown, kind)
@@ -88,7 +88,7 @@ func TestHTTPErrorsAreClean(t *testing.T) {
 		web := httptest.NewUnstartedServer(handler)
 		web.Config.ErrorLog = log.New(io.Discard, "", 0)
 		web.Start()
-		srv := newTest(t, config.Server{Name: "web", URL: web.URL + "/mcp?key=SECRET"}, Limits{})
+		srv := newTest(t, config.Server{Name: "web", URL: web.URL + "/mcp?key=SECRET"}, config.Limits{})
 		err := srv.Start(t.Context())
 		require.Error(t, err, name)
 		assert.NotContains(t, err.Error(), "SECRET", name)
@@ -107,7 +107,7 @@ func TestHTTPRedirectToAnotherHost(t *testing.T) {
 	defer other.Close()
 	web := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer web.Close()
-	srv := newTest(t, config.Server{Name: "web", URL: web.URL, Headers: map[string]string{"X-Key": "k"}}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: web.URL, Headers: map[string]string{"X-Key": "k"}}, config.Limits{})
 	assert.ErrorContains(t, srv.Start(t.Context()), "refused a redirect to host")
 }
 
@@ -122,7 +122,7 @@ func TestHTTPServerHangs(t *testing.T) {
 	}))
 	defer web.Close()
 	defer close(release)
-	srv := newTest(t, config.Server{Name: "web", URL: web.URL}, Limits{StartTimeout: 200 * time.Millisecond})
+	srv := newTest(t, config.Server{Name: "web", URL: web.URL}, config.Limits{StartTimeout: 200 * time.Millisecond})
 	begun := time.Now()
 	assert.ErrorContains(t, srv.Start(t.Context()), "no answer within 200ms")
 	srv.Close()
@@ -140,7 +140,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	web.Start()
 	defer web.Close()
-	srv := started(t, config.Server{Name: "a", URL: web.URL}, Limits{})
+	srv := started(t, config.Server{Name: "a", URL: web.URL}, config.Limits{})
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
@@ -174,7 +174,7 @@ func TestHTTPServerComesBack(t *testing.T) {
 	web.Config.ErrorLog = log.New(io.Discard, "", 0)
 	web.Start()
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-	srv := started(t, config.Server{Name: "web", URL: web.URL + "/mcp"}, Limits{Reconnect: 10 * time.Millisecond})
+	srv := started(t, config.Server{Name: "web", URL: web.URL + "/mcp"}, config.Limits{Reconnect: 10 * time.Millisecond})
 	_, err := srv.call(t.Context(), "echo")
 	require.NoError(t, err)
 
@@ -204,7 +204,7 @@ func TestHTTPServerForgetsItsSession(t *testing.T) {
 		inner.ServeHTTP(w, r)
 		known.Store(w.Header().Get("Mcp-Session-Id"), true)
 	}), "127.0.0.1:0")
-	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
+	srv := started(t, config.Server{Name: "web", URL: url}, config.Limits{})
 	_, err := srv.call(t.Context(), "echo")
 	require.NoError(t, err)
 	known.Clear()
@@ -248,7 +248,7 @@ func TestArgumentsAsHeaders(t *testing.T) {
 			`{"name":"deep","inputSchema":`+deep(251, `{"type":"string","x-mcp-header":"Region"}`)+`},{"name":"plainly deep","inputSchema":`+deep(4000, `{}`)+`},`+
 			`{"name":"long","inputSchema":`+long(1000, 5000)+`},{"name":"shorter","inputSchema":`+long(1000, 4000)+`},`, 1))
 	}), "127.0.0.1:0")
-	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
+	srv := started(t, config.Server{Name: "web", URL: url}, config.Limits{})
 	require.True(t, srv.connection().isModernHTTP())
 	tools, _ := srv.listed()
 	require.Len(t, tools, 8)
@@ -302,7 +302,7 @@ func TestWhichRefusalsMayBeOlder(t *testing.T) {
 				gets++
 			}
 			w.WriteHeader(status)
-		})), Limits{Reconnect: -1})
+		})), config.Limits{Reconnect: -1})
 		err := srv.Start(t.Context())
 		assert.Equal(t, older, strings.Contains(err.Error(), "over the older transport"), "%d: %v", status, err)
 		assert.Equal(t, older, gets > 0, status)
@@ -325,7 +325,7 @@ func TestWhyAnAnswerIsNotRead(t *testing.T) {
 		}
 		return nil, nil
 	}}
-	srv := started(t, cfg, Limits{MaxMessage: 2000})
+	srv := started(t, cfg, config.Limits{MaxMessage: 2000})
 	c := srv.connection()
 	_, err := srv.call(t.Context(), "greet")
 	assert.EqualError(t, err, "a message has more bytes than the limit of 2000")

@@ -68,7 +68,7 @@ func TestInProcessBegins(t *testing.T) {
 	s.registered = 5
 	require.NoError(t, tr.Close())
 	assert.Equal(t, 5, s.registered)
-	err := newTest(t, config.Server{Name: "s", InProcess: s}, Limits{Reconnect: -1}).Start(t.Context())
+	err := newTest(t, config.Server{Name: "s", InProcess: s}, config.Limits{Reconnect: -1}).Start(t.Context())
 	assert.ErrorContains(t, err, "panic")
 }
 
@@ -84,7 +84,7 @@ func TestInProcessContext(t *testing.T) {
 		has = ctx.Value(hostKey{})
 		return mcp.NewToolResultText("ok"), nil
 	}
-	srv := started(t, inProcess("s", tool), Limits{})
+	srv := started(t, inProcess("s", tool), config.Limits{})
 	_, err := srv.call(context.WithValue(t.Context(), hostKey{}, "the host's"), "a")
 	require.NoError(t, err)
 	assert.Equal(t, "the host's", has)
@@ -111,13 +111,13 @@ func (u unspoken) HandleMessage(ctx context.Context, message json.RawMessage) mc
 func TestInProcessWithoutJSON(t *testing.T) {
 	t.Parallel()
 	cfg := inProcess("s", mcptest.Echo("a", ""))
-	srv := started(t, cfg, Limits{})
+	srv := started(t, cfg, config.Limits{})
 	_, err := srv.Call(t.Context(), Tool{Name: "a"}, json.RawMessage("{"))
 	assert.ErrorContains(t, err, "json: error calling MarshalJSON")
 	_, err = srv.call(t.Context(), "a")
 	assert.NoError(t, err)
 	cfg.InProcess = unspoken{cfg.InProcess}
-	_, err = started(t, cfg, Limits{}).call(t.Context(), "a")
+	_, err = started(t, cfg, config.Limits{}).call(t.Context(), "a")
 	assert.ErrorContains(t, err, "json: unsupported type: chan int")
 	tr := newInProcessTransport(mcptest.Server("s"), guard{}, nil)
 	n := mcp.JSONRPCNotification{Notification: mcp.Notification{Params: mcp.NotificationParams{AdditionalFields: map[string]any{"a": make(chan int)}}}}
@@ -142,7 +142,7 @@ func TestInProcessNotificationsComeFirst(t *testing.T) {
 	cfg := inProcess("s")
 	cfg.InProcess = s
 	cfg.OnNotification = func(mcp.JSONRPCNotification) { heard++ }
-	srv := started(t, cfg, Limits{})
+	srv := started(t, cfg, config.Limits{})
 	for n := range 20 {
 		_, err := srv.call(t.Context(), "notify")
 		require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestInProcessNotificationHangs(t *testing.T) {
 		cfg := inProcess("s")
 		cfg.InProcess = s
 		cfg.OnNotification = func(mcp.JSONRPCNotification) { <-release }
-		srv := newTest(t, cfg, Limits{CallTimeout: time.Second})
+		srv := newTest(t, cfg, config.Limits{CallTimeout: time.Second})
 		require.NoError(t, srv.Start(t.Context()))
 		time.AfterFunc(time.Minute, func() { close(release) })
 		begun := time.Now()

@@ -16,26 +16,6 @@ import (
 	"time"
 )
 
-// Limits bounds how much a server may send and how long it may take.
-type Limits struct {
-	StartTimeout time.Duration // for connecting and the first listing, and for each later listing
-	CallTimeout  time.Duration // for each call
-
-	MaxMessage       int // bytes of one message; see also unsolicited
-	MaxValues        int // values in one message that is decoded: see [text.CountValues]
-	MaxDefinition    int // bytes of one element of a list
-	MaxListing       int // bytes of all that the server lists
-	MaxTools         int // how much the server lists, tools and all else
-	MaxPages         int // pages of all lists
-	MaxUnasked       int // messages per second that answer no request
-	MaxSubscriptions int // resources that are subscribed to at once
-	MaxTimeouts      int // calls in a row without an answer until calls are refused; 0: never refuse
-
-	Reconnect time.Duration // delay before the first reconnect; negative: never reconnect
-	Refresh   time.Duration // between listings; negative: list only after changes
-	Idle      time.Duration // without a call until the connection is closed; 0: never
-}
-
 // MaxInstructions is how many bytes of a server's instructions are kept. More are cut off,
 // with an ellipsis.
 const MaxInstructions = 2 << 10
@@ -43,13 +23,14 @@ const MaxInstructions = 2 << 10
 // maxBackoff is the longest delay before an attempt, unless Reconnect is longer.
 const maxBackoff = time.Minute
 
-// backoff returns how long to wait after that many failures beyond the first. Each doubles it.
-func (l Limits) backoff(failures int) time.Duration {
+// backoff returns how long to wait after that many failures beyond the first, if the first
+// wait is reconnect. Each doubles it.
+func backoff(reconnect time.Duration, failures int) time.Duration {
 	n := min(max(failures, 0), 16)
-	if most := max(maxBackoff, l.Reconnect); l.Reconnect > most>>n {
+	if most := max(maxBackoff, reconnect); reconnect > most>>n {
 		return most
 	}
-	return l.Reconnect << n
+	return reconnect << n
 }
 
 // tooLarge is the error of a request whose answer exceeds the limit. No transport
@@ -120,7 +101,7 @@ func (u *unsolicited) count(bytes int) error {
 }
 
 // maxLine is how long a line of a child may be, in multiples of
-// [Limits.MaxMessage]. A child that sends a longer one may never end it.
+// [config.Limits.MaxMessage]. A child that sends a longer one may never end it.
 const maxLine = 16
 
 // A frameReader reads messages from a child, one per line. It replaces a message

@@ -127,7 +127,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 
 // Everything that a server lists is bounded: tools, pages, cursors, bytes.
 func TestListingIsBounded(t *testing.T) {
-	l := Limits{MaxTools: 3, MaxPages: 3, MaxDefinition: 100, MaxListing: 200}
+	l := config.Limits{MaxTools: 3, MaxPages: 3, MaxDefinition: 100, MaxListing: 200}
 	tool := `{"name":"` + strings.Repeat("x", 70) + `"}`
 	for _, test := range []struct {
 		name  string
@@ -162,7 +162,7 @@ func TestListingIsBounded(t *testing.T) {
 func TestPageIsNotDecoded(t *testing.T) {
 	for _, page := range []string{`{"tools":[0` + strings.Repeat(",0", 1<<20) + `]}`, `{"tools":[]` + strings.Repeat(`,"x":0`, 1<<20) + `}`} {
 		assert.Less(t, testing.AllocsPerRun(1, func() {
-			_, err := (&listing{limits: Limits{MaxTools: 10_000, MaxPages: 9}}).takePage(json.RawMessage(page))
+			_, err := (&listing{limits: config.Limits{MaxTools: 10_000, MaxPages: 9}}).takePage(json.RawMessage(page))
 			assert.ErrorContains(t, err, "than the limit of")
 		}), 100.0)
 	}
@@ -279,7 +279,7 @@ func TestFloodingChild(t *testing.T) {
 			t.Run(name+" after "+after, func(t *testing.T) {
 				cfg := child(t, "flood", "flood")
 				cfg.Env["FLOOD"], cfg.Env["AFTER"] = line, after
-				srv := newTest(t, cfg, Limits{MaxUnasked: limit, Reconnect: -1})
+				srv := newTest(t, cfg, config.Limits{MaxUnasked: limit, Reconnect: -1})
 				var err error
 				most := mostGoroutines(func() {
 					err = srv.Start(t.Context())
@@ -327,7 +327,7 @@ func TestFloodingHTTP(t *testing.T) {
 		}
 	}), "127.0.0.1:0")
 	want := "it sends more messages unasked than the limit of 10 in a second"
-	srv := started(t, config.Server{Name: "web", URL: url}, Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
+	srv := started(t, config.Server{Name: "web", URL: url}, config.Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
 	_, err := srv.call(t.Context(), "echo")
 	require.NoError(t, err)
 
@@ -338,10 +338,10 @@ func TestFloodingHTTP(t *testing.T) {
 	assert.Less(t, most, 20*limit, "each answer takes a few, here and at the server")
 
 	flooding.Store("tools/list")
-	assert.ErrorContains(t, newTest(t, config.Server{Name: "another", URL: url}, Limits{MaxUnasked: limit}).Start(t.Context()), want)
+	assert.ErrorContains(t, newTest(t, config.Server{Name: "another", URL: url}, config.Limits{MaxUnasked: limit}).Start(t.Context()), want)
 
 	flooding.Store("subscriptions/listen")
-	listening := started(t, config.Server{Name: "listen", URL: url}, Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
+	listening := started(t, config.Server{Name: "listen", URL: url}, config.Limits{MaxUnasked: limit, Reconnect: 10 * time.Millisecond})
 	mcptest.Soon(t, func() bool { st := listening.Status(); return st.Err != nil && strings.Contains(st.Err.Error(), want) })
 	flooding.Store("")
 	mcptest.Soon(t, func() bool { _, err := srv.call(t.Context(), "echo"); return err == nil })
@@ -428,7 +428,7 @@ func TestUnaskedWithoutLimit(t *testing.T) {
 
 // Many concurrent calls are not taken for a flood.
 func TestManyAnswersAreNoFlood(t *testing.T) {
-	srv := started(t, child(t, "child", "plain"), Limits{MaxUnasked: 1})
+	srv := started(t, child(t, "child", "plain"), config.Limits{MaxUnasked: 1})
 	errs := make(chan error)
 	for range 100 {
 		go func() {
@@ -513,7 +513,7 @@ func TestResultsAreBounded(t *testing.T) {
 			assert.Equal(t, test.want, errorText(err), name+" "+method)
 		}
 	}
-	wide := Limits{MaxTools: 9, MaxPages: 9, MaxDefinition: 1000, MaxListing: 1000}
+	wide := config.Limits{MaxTools: 9, MaxPages: 9, MaxDefinition: 1000, MaxListing: 1000}
 	listing := func() context.Context { return context.WithValue(t.Context(), listingKey{}, &listing{limits: wide}) }
 	const page = `{"tools":[{"name":"a","x":[1,2,3,4,5,6,7,8,9]}],"_meta":{"b":[1,2]}}`
 	assert.NoError(t, check(guard{maxMessage: 1000, maxValues: 9}, "tools/list", listing(), page), "elements are not decoded as a whole")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
@@ -32,7 +33,7 @@ func (c *conn) has(kind Kind) bool {
 // list returns what the server lists, the elements of all pages. Without the tools
 // it fails, and without another list it does not, unless the connection is lost or ctx ends.
 // The other lists together may take half of the time that the tools leave.
-func (c *conn) list(ctx context.Context, limits Limits) (list List, err error) {
+func (c *conn) list(ctx context.Context, limits config.Limits) (list List, err error) {
 	l := &listing{limits: limits, taskless: c.isModern(), mirrors: c.isModernHTTP()}
 	if c.has(Tools) {
 		if err := c.listKind(ctx, l, Tools); err != nil {
@@ -117,7 +118,7 @@ type List struct {
 // they can't hold fails the whole list, and its client keeps every tool that it
 // ever saw. All lists are read as that of the tools is, of which mcp-go sees empty pages.
 type listing struct {
-	limits   Limits
+	limits   config.Limits
 	kind     Kind // the list that is read
 	elements [NumKinds][]Element
 	taskless bool                // the protocol has no tasks as we can execute them

@@ -44,7 +44,7 @@ func TestListingAtItsBounds(t *testing.T) {
 		"page": {[]string{empty}, []string{`[]`}, "tools/list result: is a JSON array, want an object"},
 	} {
 		for _, pages := range [][]string{test.fits, test.over} {
-			l := &listing{limits: Limits{MaxTools: 3, MaxPages: 4, MaxDefinition: 100, MaxListing: 200}}
+			l := &listing{limits: config.Limits{MaxTools: 3, MaxPages: 4, MaxDefinition: 100, MaxListing: 200}}
 			var err error
 			for _, page := range pages {
 				if _, err = l.takePage(json.RawMessage(page)); err != nil {
@@ -58,7 +58,7 @@ func TestListingAtItsBounds(t *testing.T) {
 			}
 		}
 	}
-	l := &listing{limits: Limits{MaxTools: 3, MaxPages: 4, MaxDefinition: 100, MaxListing: 200}}
+	l := &listing{limits: config.Limits{MaxTools: 3, MaxPages: 4, MaxDefinition: 100, MaxListing: 200}}
 	_, err := l.takePage(json.RawMessage(`{"tools":[` + definition(101) + `,` + definition(100) + `]}`))
 	require.NoError(t, err)
 	assert.EqualError(t, l.elements[Tools][0].Problem, "the definition has 101 bytes, more than the limit of 100")
@@ -74,7 +74,7 @@ func TestWhatIsListedTooMuch(t *testing.T) {
 		Tools: "it lists more tools than the limit of 1", Resources: "it lists more tools, resources and prompts than the limit of 1",
 		Prompts: "it lists more tools, resources and prompts than the limit of 1", Skills: "it lists more tools, resources, prompts and skills than the limit of 1",
 	} {
-		l := &listing{limits: Limits{MaxTools: 1}, kind: kind}
+		l := &listing{limits: config.Limits{MaxTools: 1}, kind: kind}
 		_, err := l.takePage(json.RawMessage(`{"` + lists[kind].member + `":[1,2]}`))
 		assert.EqualError(t, err, want)
 	}
@@ -84,7 +84,7 @@ func TestWhatIsListedTooMuch(t *testing.T) {
 // has beside is passed on.
 func TestPageForTheClient(t *testing.T) {
 	t.Parallel()
-	l := &listing{limits: Limits{MaxTools: 9, MaxPages: 9, MaxDefinition: 99, MaxListing: 99}, kind: Prompts}
+	l := &listing{limits: config.Limits{MaxTools: 9, MaxPages: 9, MaxDefinition: 99, MaxListing: 99}, kind: Prompts}
 	page, err := l.takePage(json.RawMessage(`{"prompts":[{"name":"a"}],"nextCursor":"n","cacheScope":5,"ttlMs":"x","_meta":{"a":1}}`))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"tools":[],"nextCursor":"n","_meta":{"a":1}}`, string(page))
@@ -126,7 +126,7 @@ func TestHintsOfPages(t *testing.T) {
 func TestToolThatNeedsATask(t *testing.T) {
 	t.Parallel()
 	for taskless, want := range map[bool]error{true: errNeedsTask, false: nil} {
-		l := &listing{limits: Limits{MaxTools: 9, MaxPages: 9, MaxDefinition: 99, MaxListing: 999}, taskless: taskless}
+		l := &listing{limits: config.Limits{MaxTools: 9, MaxPages: 9, MaxDefinition: 99, MaxListing: 999}, taskless: taskless}
 		_, err := l.takePage(json.RawMessage(`{"tools":[{"name":"a","execution":{"taskSupport":"required"}},{"name":"b"}]}`))
 		require.NoError(t, err)
 		assert.Equal(t, want, l.elements[Tools][0].Problem)
@@ -152,7 +152,7 @@ func TestListThatFails(t *testing.T) {
 		s.discovered = discovers(newVersions, `{"tools":{},"resources":{},"prompts":{}}`)
 		s.results["resources/list"], s.results["resources/templates/list"] = test.resources, `{"resourceTemplates":[]}`
 		s.results["prompts/list"] = `{"prompts":[{"name":"` + strings.Repeat("p", 500) + `"},{"name":"q"},{"name":"r"}]}`
-		srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{MaxTools: 4, MaxListing: 1000})
+		srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, config.Limits{MaxTools: 4, MaxListing: 1000})
 		all := srv.last()
 		assert.ErrorContains(t, all.Failed[Resources], "resources/list: ", name)
 		assert.ErrorContains(t, all.Failed[Resources], test.want, name)
@@ -173,7 +173,7 @@ func TestListThatHangs(t *testing.T) {
 		s := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithResourceCapabilities(false, true), mcpserver.WithPromptCapabilities(true), mcpserver.WithHooks(hooks))
 		s.AddTools(mcptest.Echo("a", ""))
 		begun := time.Now()
-		srv := started(t, config.Server{Name: "s", InProcess: s}, Limits{StartTimeout: 10 * time.Second})
+		srv := started(t, config.Server{Name: "s", InProcess: s}, config.Limits{StartTimeout: 10 * time.Second})
 		assert.Equal(t, 6*time.Second, time.Since(begun))
 		all := srv.last()
 		assert.Len(t, all.Elements[Tools], 1)
@@ -206,7 +206,7 @@ func TestListThatMatters(t *testing.T) {
 				return
 			}
 			s.ServeHTTP(w, r)
-		}), "127.0.0.1:0")}, Limits{Reconnect: time.Hour})
+		}), "127.0.0.1:0")}, config.Limits{Reconnect: time.Hour})
 		err := srv.Start(t.Context())
 		if want == nil {
 			require.NoError(t, err)

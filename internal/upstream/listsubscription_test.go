@@ -110,7 +110,7 @@ func subscribed(t *testing.T, listen string) (cfg config.Server, listens func() 
 // missed, and the acknowledgement leads to no other listing.
 func TestChildTellsSubscribers(t *testing.T) {
 	cfg, listens := subscribed(t, "")
-	srv := started(t, cfg, Limits{})
+	srv := started(t, cfg, config.Limits{})
 	c := srv.connection()
 	assert.Empty(t, c.changed)
 	_, lists := srv.listed()
@@ -143,7 +143,7 @@ func TestWhatIsSubscribedTo(t *testing.T) {
 			s.can = can
 			s.discovered = discovers(oldVersions, can)
 			s.results["resources/list"], s.results["prompts/list"], s.results["resources/templates/list"] = `{"resources":[]}`, `{"prompts":[]}`, `{"resourceTemplates":[]}`
-			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
+			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, config.Limits{})
 			assert.Equal(t, want, srv.connection().changes())
 		})
 	}
@@ -155,7 +155,7 @@ func TestChildWithoutSubscriptions(t *testing.T) {
 	for _, listen := range []string{"refused", "answered"} {
 		t.Run(listen, func(t *testing.T) {
 			cfg, listens := subscribed(t, listen)
-			srv := started(t, cfg, Limits{Refresh: 20 * time.Millisecond})
+			srv := started(t, cfg, config.Limits{Refresh: 20 * time.Millisecond})
 			_, err := srv.call(t.Context(), "a")
 			require.NoError(t, err)
 			mcptest.Soon(t, func() bool { tools, _ := srv.listed(); return len(tools) == 2 })
@@ -174,7 +174,7 @@ func TestChildThatCannotBeSubscribedTo(t *testing.T) {
 		t.Run(listen, func(t *testing.T) {
 			t.Parallel()
 			cfg, listens := subscribed(t, listen)
-			srv := started(t, cfg, Limits{StartTimeout: 8 * time.Second, Reconnect: time.Hour})
+			srv := started(t, cfg, config.Limits{StartTimeout: 8 * time.Second, Reconnect: time.Hour})
 			_, err := srv.call(t.Context(), "a")
 			require.NoError(t, err)
 			assert.Equal(t, 1, listens())
@@ -193,7 +193,7 @@ func TestChildThatCannotBeSubscribedTo(t *testing.T) {
 // A subscribed child that ends tells why, and is subscribed to again.
 func TestSubscribedChildEnds(t *testing.T) {
 	cfg, listens := subscribed(t, "")
-	srv := started(t, cfg, Limits{Reconnect: time.Hour})
+	srv := started(t, cfg, config.Limits{Reconnect: time.Hour})
 	killGroup(srv.connection().process.cmd)
 	mcptest.Soon(t, func() bool { return srv.Status().State == Down })
 	assert.False(t, strings.Contains(srv.Status().Err.Error(), "transport"), srv.Status().Err)
@@ -208,7 +208,7 @@ func TestChildForgetsSubscriptions(t *testing.T) {
 		t.Run(listen, func(t *testing.T) {
 			t.Parallel()
 			cfg, listens := subscribed(t, listen)
-			srv := started(t, cfg, Limits{MaxSubscriptions: 1, CallTimeout: 5 * time.Second})
+			srv := started(t, cfg, config.Limits{MaxSubscriptions: 1, CallTimeout: 5 * time.Second})
 			for i := range 3 {
 				stop, err := srv.Subscribe(t.Context(), nil, "mem://a", func(string) {})
 				require.NoError(t, err)
@@ -262,7 +262,7 @@ func TestListedOnceOverHTTP(t *testing.T) {
 				}()
 				return res, nil
 			})
-			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: web}}}, Limits{})
+			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: web}}}, config.Limits{})
 			begun := time.Now()
 			require.NoError(t, srv.Start(t.Context()))
 			assert.LessOrEqual(t, time.Since(begun), 250*time.Millisecond, name)

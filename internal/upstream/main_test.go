@@ -31,12 +31,12 @@ type testServer struct {
 
 // newTest returns a server that is closed when the test ends. Limits that are
 // not set are wide.
-func newTest(t *testing.T, server config.Server, l Limits) *testServer {
+func newTest(t *testing.T, server config.Server, l config.Limits) *testServer {
 	return newTestOf(t, Config{Server: server}, l)
 }
 
 // newTestOf is newTest with all that a host says of a server.
-func newTestOf(t *testing.T, cfg Config, l Limits) *testServer {
+func newTestOf(t *testing.T, cfg Config, l config.Limits) *testServer {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	l.StartTimeout, l.CallTimeout = cmp.Or(l.StartTimeout, 20*time.Second), cmp.Or(l.CallTimeout, time.Minute)
 	l.MaxMessage, l.MaxDefinition = cmp.Or(l.MaxMessage, 16<<20), cmp.Or(l.MaxDefinition, 256<<10)
@@ -56,7 +56,7 @@ func newTestOf(t *testing.T, cfg Config, l Limits) *testServer {
 }
 
 // started returns a server that is connected.
-func started(t *testing.T, server config.Server, l Limits) *testServer {
+func started(t *testing.T, server config.Server, l config.Limits) *testServer {
 	t.Helper()
 	s := newTest(t, server, l)
 	require.NoError(t, s.Start(t.Context()))

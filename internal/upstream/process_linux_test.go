@@ -74,7 +74,7 @@ func TestCloseEndsWhatDroppedTheEnvironment(t *testing.T) {
 		const script = `setsid env -i sleep "$1" >/dev/null 2>&1 </dev/null &
 			env -i setsid sh -c 'env -i setsid sleep "$0" & wait' "$1" >/dev/null 2>&1 </dev/null &
 			exec "$0"`
-		srv := newTest(t, config.Server{Name: "child", Command: "sh", Args: []string{"-c", script, self, seconds}, Env: env}, Limits{})
+		srv := newTest(t, config.Server{Name: "child", Command: "sh", Args: []string{"-c", script, self, seconds}, Env: env}, config.Limits{})
 		require.NoError(t, srv.Start(t.Context()))
 		mcptest.Soon(t, func() bool { return len(sleepers(seconds)) == 2 })
 		srv.Close()
@@ -90,7 +90,7 @@ func TestCloseEndsWhatDroppedTheEnvironment(t *testing.T) {
 func TestEndOfAChildEndsItsGroup(t *testing.T) {
 	t.Parallel()
 	seconds := fmt.Sprintf("78.%d", os.Getpid())
-	srv := newTest(t, config.Server{Name: "child", Command: "sh", Args: []string{"-c", `env -i sleep "$0" >/dev/null 2>&1 </dev/null & exit 4`, seconds}}, Limits{Reconnect: -1})
+	srv := newTest(t, config.Server{Name: "child", Command: "sh", Args: []string{"-c", `env -i sleep "$0" >/dev/null 2>&1 </dev/null & exit 4`, seconds}}, config.Limits{Reconnect: -1})
 	require.ErrorContains(t, srv.Start(t.Context()), "exit status 4")
 	mcptest.Soon(t, func() bool { return len(sleepers(seconds)) == 0 })
 }

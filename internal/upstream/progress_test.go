@@ -68,7 +68,7 @@ func overEach(t *testing.T, test func(t *testing.T, cfg config.Server)) {
 // Two concurrent calls of one server each get only their own progress.
 func TestProgressIsOnesOwn(t *testing.T) {
 	overEach(t, func(t *testing.T, cfg config.Server) {
-		srv := started(t, cfg, Limits{})
+		srv := started(t, cfg, config.Limits{})
 		var wg sync.WaitGroup
 		for i := range 10 { // in one process, mcp-go keeps 100 notifications and drops more
 			wg.Go(func() {
@@ -93,7 +93,7 @@ func TestProgressIsOnesOwn(t *testing.T) {
 
 // A panic in the host's function costs only that report.
 func TestProgressPanic(t *testing.T) {
-	srv := started(t, config.Server{Name: "a", InProcess: asking()}, Limits{})
+	srv := started(t, config.Server{Name: "a", InProcess: asking()}, config.Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ctx = WithProgress(ctx, func(p mcp.ProgressNotificationParams) {
@@ -108,7 +108,7 @@ func TestProgressPanic(t *testing.T) {
 
 func TestWithMeta(t *testing.T) {
 	overEach(t, func(t *testing.T, cfg config.Server) {
-		srv := started(t, cfg, Limits{})
+		srv := started(t, cfg, config.Limits{})
 		meta := map[string]any{"traceparent": "00-1-2-01", "progressToken": "mine"}
 		for _, test := range []struct {
 			name string
@@ -152,7 +152,7 @@ func TestOnNotification(t *testing.T) {
 			}
 			panic("the host's")
 		}
-		srv := started(t, cfg, Limits{})
+		srv := started(t, cfg, config.Limits{})
 		// Over HTTP, a message that comes before the stream for it is open is lost.
 		for try := 0; ; try++ {
 			mu.Lock()

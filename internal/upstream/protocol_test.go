@@ -159,7 +159,7 @@ func TestGoSDKServers(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, asking %t", name, hooks.Elicit != nil), func(t *testing.T) {
 				t.Parallel()
 				s := goSDK(refuses)
-				srv := newTestOf(t, Config{Server: config.Server{Name: "go", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Ask: ask.Options{Hooks: hooks}}, Limits{})
+				srv := newTestOf(t, Config{Server: config.Server{Name: "go", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Ask: ask.Options{Hooks: hooks}}, config.Limits{})
 				require.NoError(t, srv.Start(t.Context()))
 				assert.Equal(t, "2025-11-25", srv.connection().client.ProtocolVersion())
 				tools, _ := srv.listed()
@@ -185,10 +185,10 @@ func TestLevelOfALog(t *testing.T) {
 		s := goSDK(refusesAsText)
 		s.can, s.discovered = can, discovers(oldVersions, can)
 		cfg := config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), LogLevel: mcp.LoggingLevelInfo}
-		started(t, cfg, Limits{})
+		started(t, cfg, config.Limits{})
 		assert.Equal(t, want, s.times(asked), can)
 		cfg.LogLevel = ""
-		started(t, cfg, Limits{})
+		started(t, cfg, config.Limits{})
 		assert.Equal(t, want, s.times(asked), can)
 	}
 	s := goSDK(refusesAsText)
@@ -197,7 +197,7 @@ func TestLevelOfALog(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), LogLevel: mcp.LoggingLevelInfo}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), LogLevel: mcp.LoggingLevelInfo}, config.Limits{})
 	assert.ErrorContains(t, srv.Start(t.Context()), "logging/setLevel: ")
 }
 
@@ -236,7 +236,7 @@ func TestListingThatIsRefused(t *testing.T) {
 					s.ServeHTTP(w, r)
 				}
 			}), "127.0.0.1:0")
-			srv := started(t, config.Server{Name: "web", URL: url}, Limits{Reconnect: time.Hour})
+			srv := started(t, config.Server{Name: "web", URL: url}, config.Limits{Reconnect: time.Hour})
 			refuse.Store(true)
 			c := srv.connection()
 			ok, err := srv.listAgain(c)
@@ -260,7 +260,7 @@ func TestDiscoverIsAnsweredLikeAnything(t *testing.T) {
 					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 				},
 			}
-			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
+			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, config.Limits{})
 			assert.Equal(t, "2025-11-25", srv.connection().client.ProtocolVersion())
 			tools, _ := srv.listed()
 			assert.Len(t, tools, 1)
@@ -272,7 +272,7 @@ func TestDiscoverIsAnsweredLikeAnything(t *testing.T) {
 func TestDiscoverInProcess(t *testing.T) {
 	cfg := inProcess("a", mcptest.Echo("echo", "Echoes"))
 	cfg.InProcess = vague{cfg.InProcess}
-	srv := started(t, cfg, Limits{})
+	srv := started(t, cfg, config.Limits{})
 	assert.Equal(t, "2025-11-25", srv.connection().client.ProtocolVersion())
 	_, err := srv.call(t.Context(), "echo")
 	assert.NoError(t, err)
@@ -303,7 +303,7 @@ func TestServerRefusesWhatItOffers(t *testing.T) {
 			var now atomic.Pointer[wire]
 			now.Store(s)
 			url := mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().ServeHTTP(w, r) }), "127.0.0.1:0")
-			srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
+			srv := started(t, config.Server{Name: "web", URL: url}, config.Limits{})
 			assert.Equal(t, "2025-11-25", srv.connection().client.ProtocolVersion())
 			_, err := srv.call(t.Context(), "greet")
 			require.NoError(t, err)
@@ -349,7 +349,7 @@ func TestProtocolOfAServerThatHasBoth(t *testing.T) {
 				hooks.Elicit = ask.Decline().Elicit
 			}
 			s := both()
-			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), Protocol: c.wants}, Ask: ask.Options{Hooks: hooks}}, Limits{})
+			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), Protocol: c.wants}, Ask: ask.Options{Hooks: hooks}}, config.Limits{})
 			err := srv.Start(t.Context())
 			if strings.HasPrefix(c.speaks, "it ") {
 				assert.EqualError(t, err, c.speaks)
@@ -382,7 +382,7 @@ func TestVersionIsRefusedOnce(t *testing.T) {
 				}
 				s.ServeHTTP(w, r)
 			}), "127.0.0.1:0")
-			srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
+			srv := started(t, config.Server{Name: "web", URL: url}, config.Limits{})
 			assert.Equal(t, speaks, srv.connection().client.ProtocolVersion())
 			assert.Equal(t, min(refusals+1, 2), asked.Load())
 		})
@@ -393,7 +393,7 @@ func TestVersionIsRefusedOnce(t *testing.T) {
 func TestProtocolThatAServerLacks(t *testing.T) {
 	t.Parallel()
 	s := goSDK(refusesAsJSON)
-	srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), Protocol: "2026-07-28"}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0"), Protocol: "2026-07-28"}, config.Limits{})
 	assert.EqualError(t, srv.Start(t.Context()), "it speaks protocol 2025-11-25, and not 2026-07-28")
 	assert.Zero(t, s.times("tools/list 2025-11-25"))
 }
@@ -422,7 +422,7 @@ func TestLoginForDiscover(t *testing.T) {
 				}
 				then(w, r)
 			}), "127.0.0.1:0")
-			srv := newTest(t, config.Server{Name: "web", URL: url}, Limits{})
+			srv := newTest(t, config.Server{Name: "web", URL: url}, config.Limits{})
 			assert.ErrorIs(t, srv.Start(t.Context()), ErrUnauthorized)
 			assert.Equal(t, Unauthorized, srv.Status().State)
 		})
@@ -440,7 +440,7 @@ func TestBusyAfterDiscover(t *testing.T) {
 		w.Header().Set("Retry-After", "60")
 		w.WriteHeader(http.StatusTooManyRequests)
 	}), "127.0.0.1:0")
-	srv := newTest(t, config.Server{Name: "web", URL: url}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: url}, config.Limits{})
 	assert.ErrorContains(t, srv.Start(t.Context()), "it asks to wait 1m0s")
 	assert.Greater(t, time.Until(srv.Status().Retry), 50*time.Second)
 }
@@ -462,7 +462,7 @@ func TestLoginForDiscoverAlone(t *testing.T) {
 		}
 		s.ServeHTTP(w, r)
 	}), "127.0.0.1:0")
-	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
+	srv := started(t, config.Server{Name: "web", URL: url}, config.Limits{})
 	_, err := srv.call(t.Context(), "greet")
 	assert.NoError(t, err)
 }
@@ -475,7 +475,7 @@ func TestServerRefusesAllProtocols(t *testing.T) {
 	s.lacks = func(w http.ResponseWriter, _ json.RawMessage, _ string) {
 		http.Error(w, "out of order", http.StatusBadRequest)
 	}
-	srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, config.Limits{})
 	err := srv.Start(t.Context())
 	require.ErrorContains(t, err, `unsupported protocol version: "2026-07-28"`)
 	assert.ErrorContains(t, err, "out of order")
@@ -491,7 +491,7 @@ func TestServerWithoutSubscriptions(t *testing.T) {
 				discovered: discovers(`["2026-07-28"]`, can), lacks: lacksAs404,
 				results: map[string]string{"tools/list": greets, "tools/call": greeting},
 			}
-			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
+			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, config.Limits{Reconnect: time.Millisecond})
 			first := srv.connection()
 			mcptest.Soon(t, func() bool { return s.times("subscriptions/listen 2026-07-28") == listens })
 			var calls sync.WaitGroup
@@ -541,7 +541,7 @@ func TestServerWithoutTools(t *testing.T) {
 			if test.modern {
 				s.discovered, s.can, version = discovers(`["2026-07-28"]`, test.can), "", "2026-07-28"
 			}
-			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{})
+			srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, config.Limits{})
 			got := srv.last()
 			assert.Len(t, got.Elements[test.kind], len(test.results))
 			assert.Empty(t, got.Elements[Tools])
@@ -555,7 +555,7 @@ func TestServerWithoutTools(t *testing.T) {
 // Status 404 is the end of a session unless it says that the server lacks the method.
 func TestSessionIsLost(t *testing.T) {
 	s := goSDK(refusesAsJSON)
-	srv := started(t, config.Server{Name: "go", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
+	srv := started(t, config.Server{Name: "go", URL: mcptest.ServeHTTP(t, s, "127.0.0.1:0")}, config.Limits{Reconnect: time.Millisecond})
 	first := srv.connection()
 	_, err := first.client.ReadResource(t.Context(), mcp.ReadResourceRequest{}) // the server has none
 	require.ErrorIs(t, err, mcp.ErrMethodNotFound)
@@ -567,7 +567,7 @@ func TestSessionIsLost(t *testing.T) {
 	gone.lacks = func(w http.ResponseWriter, _ json.RawMessage, _ string) {
 		http.Error(w, "session not found", http.StatusNotFound)
 	}
-	srv = started(t, config.Server{Name: "go", URL: mcptest.ServeHTTP(t, gone, "127.0.0.1:0")}, Limits{Reconnect: time.Millisecond})
+	srv = started(t, config.Server{Name: "go", URL: mcptest.ServeHTTP(t, gone, "127.0.0.1:0")}, config.Limits{Reconnect: time.Millisecond})
 	first = srv.connection()
 	_, err = srv.call(t.Context(), "greet")
 	require.ErrorIs(t, err, ErrDown)
@@ -648,7 +648,7 @@ func TestDiscoverOfASlowServer(t *testing.T) {
 				s.ServeHTTP(w, r)
 				return w.Result(), nil
 			})
-			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: slow}}}, Limits{})
+			srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: slow}}}, config.Limits{})
 			require.NoError(t, srv.Start(t.Context()))
 			assert.Equal(t, speaks, srv.connection().client.ProtocolVersion())
 		})
@@ -674,7 +674,7 @@ func TestDiscoverIsWaitedForOnce(t *testing.T) {
 			s.ServeHTTP(w, r)
 			return w.Result(), nil
 		})
-		srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: web}}}, Limits{Reconnect: time.Hour})
+		srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: "http://127.0.0.1:1/mcp", HTTPClient: &http.Client{Transport: web}}}, config.Limits{Reconnect: time.Hour})
 		connect := func(takes time.Duration, speaks string) {
 			t.Helper()
 			if c := srv.connection(); c != nil {
@@ -723,7 +723,7 @@ func TestFreshLists(t *testing.T) {
 				w := httptest.NewRecorder()
 				s.ServeHTTP(w, r)
 				return w.Result(), nil
-			})}}}, Limits{Refresh: 5 * time.Minute})
+			})}}}, config.Limits{Refresh: 5 * time.Minute})
 			require.NoError(t, srv.Start(t.Context()))
 			time.Sleep(time.Second)
 			for n := range 3 {

@@ -97,7 +97,7 @@ func TestLateSecrets(t *testing.T) {
 
 // mcp-go's log of a server has none of its secrets, wherever they stand.
 func TestLogsAreHidden(t *testing.T) {
-	srv := newTest(t, config.Server{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, Limits{})
+	srv := newTest(t, config.Server{Name: "web", URL: "http://h/mcp?key=abcdefgh", Headers: map[string]string{"X-Key": "ijklmnop"}}, config.Limits{})
 	var b strings.Builder
 	log := slog.New(secretHandler{slog.NewJSONHandler(&b, nil), srv.secrets})
 	log.With("a", "ijklmnop").WithGroup("g").Error("it said abcdefgh", "err", &url.Error{Op: "Get", URL: "http://other/", Err: errors.New("ijklmnop")},

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/lazy"
@@ -33,7 +34,7 @@ import (
 type Server struct {
 	cfg     Config
 	secrets *secrets // of cfg
-	limits  Limits
+	limits  config.Limits
 	publish func(context.Context, List) error
 
 	life    context.Context // ends with Close
@@ -62,11 +63,12 @@ type Server struct {
 	random        *rand.Rand               // seeded with the server's name, so each run is the same
 }
 
-// New returns a server that is not started. The server calls publish with all
+// New returns a server that is not started. Its limits count as they are: with a MaxTimeouts of 0
+// no call is refused, with an IdleTimeout of 0 no connection is closed. The server calls publish with all
 // that it lists, in order, after each listing; calls don't overlap. An error of publish
 // fails the listing. publish must return soon after its context ends; the context
 // has the deadline of the listing.
-func New(cfg Config, limits Limits, publish func(ctx context.Context, all List) error) *Server {
+func New(cfg Config, limits config.Limits, publish func(ctx context.Context, all List) error) *Server {
 	h := fnv.New64a()
 	h.Write([]byte(cfg.Name))
 	s := &Server{

@@ -28,7 +28,7 @@ import (
 // at once and says so.
 func TestDownServerFailsCalls(t *testing.T) {
 	t.Parallel()
-	srv := newTest(t, child(t, "broken", "dead"), Limits{Reconnect: time.Hour})
+	srv := newTest(t, child(t, "broken", "dead"), config.Limits{Reconnect: time.Hour})
 	require.ErrorContains(t, srv.Start(t.Context()), "exit status 3")
 	st := srv.Status()
 	assert.Equal(t, Down, st.State)
@@ -40,7 +40,7 @@ func TestDownServerFailsCalls(t *testing.T) {
 // A server that can't be started is tried again by itself.
 func TestDownServerIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	srv := newTest(t, child(t, "broken", "dead"), Limits{Reconnect: time.Millisecond})
+	srv := newTest(t, child(t, "broken", "dead"), config.Limits{Reconnect: time.Millisecond})
 	require.ErrorContains(t, srv.Start(t.Context()), "exit status 3")
 	mcptest.Soon(t, func() bool { return srv.Status().Failures >= 4 })
 }
@@ -48,7 +48,7 @@ func TestDownServerIsTriedAgain(t *testing.T) {
 // It is tried less and less often.
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{Server: config.Server{Name: "x"}}, Limits{Reconnect: time.Second}, nil)
+		s := New(Config{Server: config.Server{Name: "x"}}, config.Limits{Reconnect: time.Second}, nil)
 		defer s.Close()
 		waits := func(failures int) time.Duration {
 			s.mu.Lock()
@@ -69,10 +69,10 @@ func TestBackoff(t *testing.T) {
 func TestLongBackoff(t *testing.T) {
 	for _, first := range []time.Duration{2 * time.Minute, 1 << 47, 1 << 60, math.MaxInt64} {
 		synctest.Test(t, func(t *testing.T) {
-			s := New(Config{Server: config.Server{Name: "x"}}, Limits{Reconnect: first}, nil)
+			s := New(Config{Server: config.Server{Name: "x"}}, config.Limits{Reconnect: first}, nil)
 			defer s.Close()
 			for failures := range 20 {
-				assert.Equal(t, first, s.limits.backoff(failures))
+				assert.Equal(t, first, backoff(s.limits.Reconnect, failures))
 				s.mu.Lock()
 				s.status.Failures = failures
 				s.retryLocked()
@@ -86,9 +86,8 @@ func TestLongBackoff(t *testing.T) {
 // However short the first delay is, it doubles sixteen times at most.
 func TestShortBackoff(t *testing.T) {
 	t.Parallel()
-	l := Limits{Reconnect: time.Microsecond}
 	for failures, want := range map[int]time.Duration{-1: 1, 0: 1, 1: 2, 15: 1 << 15, 16: 1 << 16, 17: 1 << 16, math.MaxInt: 1 << 16} {
-		assert.Equal(t, want*time.Microsecond, l.backoff(failures), failures)
+		assert.Equal(t, want*time.Microsecond, backoff(time.Microsecond, failures), failures)
 	}
 }
 
@@ -107,7 +106,7 @@ func TestListingsThatFailAreRepeated(t *testing.T) {
 			}
 		})
 		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-		srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{Reconnect: time.Second})
+		srv := started(t, config.Server{Name: "live", InProcess: s}, config.Limits{Reconnect: time.Second})
 		for range 2 {
 			fails.Store(true)
 			at = nil
@@ -131,7 +130,7 @@ func TestListingsThatFailAreRepeated(t *testing.T) {
 // once.
 func TestBackoffOfCrashLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := started(t, inProcess("mortal", mcptest.Echo("a", "")), Limits{StartTimeout: time.Second, CallTimeout: time.Second, Reconnect: time.Second})
+		s := started(t, inProcess("mortal", mcptest.Echo("a", "")), config.Limits{StartTimeout: time.Second, CallTimeout: time.Second, Reconnect: time.Second})
 		defer s.Close()
 		// lost returns the time until the next attempt.
 		lost := func(after time.Duration) time.Duration {
@@ -162,7 +161,7 @@ func TestRepeatableCallIsMadeAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "died")
 	cfg := child(t, "mortal", "plain")
 	cfg.Env["DIED"] = file
-	srv := started(t, cfg, Limits{})
+	srv := started(t, cfg, config.Limits{})
 	r, err := srv.Call(t.Context(), Tool{Name: "once", Repeatable: true}, json.RawMessage("{}"))
 	require.NoError(t, err)
 	assert.Equal(t, "alive", mcptest.Text(t, r))
@@ -187,7 +186,7 @@ func TestDownServerIsNeeded(t *testing.T) {
 		})
 		s := mcpserver.NewMCPServer("s", "1", mcpserver.WithHooks(hooks))
 		s.AddTools(mcptest.Echo("echo", "Echoes"))
-		srv := newTest(t, config.Server{Name: "s", InProcess: s}, Limits{Reconnect: time.Second})
+		srv := newTest(t, config.Server{Name: "s", InProcess: s}, config.Limits{Reconnect: time.Second})
 		require.ErrorContains(t, srv.Start(t.Context()), "away")
 		for srv.Status().Failures < 6 {
 			time.Sleep(time.Until(srv.Status().Retry))
@@ -209,7 +208,7 @@ func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 	s := mcptest.Server("web", mcptest.Echo("echo", "Echoes"))
 	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(s, mcpserver.WithStateful(true),
 		mcpserver.WithStreamableHTTPProtocolVersions(mcp.LATEST_LEGACY_PROTOCOL_VERSION)), "127.0.0.1:0")
-	srv := started(t, config.Server{Name: "web", URL: url}, Limits{})
+	srv := started(t, config.Server{Name: "web", URL: url}, config.Limits{})
 	require.NoError(t, srv.connection().client.Close())
 	_, err := srv.call(t.Context(), "echo")
 	assert.ErrorIs(t, err, ErrDown)
@@ -225,7 +224,7 @@ func TestConnectionIsGivenUpDuringACall(t *testing.T) {
 // A login to a server that refuses nothing costs it no connection, only a listing.
 func TestAgainKeepsTheConnection(t *testing.T) {
 	t.Parallel()
-	srv := started(t, inProcess("live", mcptest.Echo("echo", "Echoes")), Limits{})
+	srv := started(t, inProcess("live", mcptest.Echo("echo", "Echoes")), config.Limits{})
 	c := srv.connection()
 	require.NoError(t, srv.Again(t.Context()))
 	assert.Same(t, c, srv.connection())
@@ -257,7 +256,7 @@ func TestAgainDuringAnAttempt(t *testing.T) {
 					panic("log in")
 				}
 			})
-			srv := newTest(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, Limits{Reconnect: time.Hour})
+			srv := newTest(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, config.Limits{Reconnect: time.Hour})
 			if test.early {
 				srv.Begin()
 				time.Sleep(time.Second / 2)
@@ -280,7 +279,7 @@ func TestAgainDuringAnAttempt(t *testing.T) {
 // connected is given up, and no other is touched.
 func TestLoginAndLogout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := newTest(t, inProcess("s", mcptest.Echo("a", "")), Limits{Reconnect: time.Hour})
+		srv := newTest(t, inProcess("s", mcptest.Echo("a", "")), config.Limits{Reconnect: time.Hour})
 		require.NoError(t, srv.LoggedOut(t.Context()))
 		assert.Equal(t, Configured, srv.Status().State)
 		require.NoError(t, srv.Start(t.Context()))
@@ -304,7 +303,7 @@ func TestLogoutDuringAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hooks := &mcpserver.Hooks{}
 		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { time.Sleep(time.Second) })
-		srv := newTest(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, Limits{Reconnect: time.Hour})
+		srv := newTest(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, config.Limits{Reconnect: time.Hour})
 		srv.Begin()
 		synctest.Wait()
 		ended, cancel := context.WithTimeout(t.Context(), time.Second/2)
@@ -331,7 +330,7 @@ func TestConnectionOfASilentServer(t *testing.T) {
 				return nil, ctx.Err()
 			}
 		}
-		srv := started(t, inProcess("live", run), Limits{CallTimeout: 50 * time.Millisecond, MaxTimeouts: 1})
+		srv := started(t, inProcess("live", run), config.Limits{CallTimeout: 50 * time.Millisecond, MaxTimeouts: 1})
 		_, err := srv.call(t.Context(), "echo")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		_, err = srv.call(t.Context(), "echo")
@@ -356,7 +355,7 @@ func TestDegraded(t *testing.T) {
 	})
 	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
 	s.AddTools(mcptest.Echo("a", ""))
-	srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{})
+	srv := started(t, config.Server{Name: "live", InProcess: s}, config.Limits{})
 	broken.Store(true)
 	s.AddTools(mcptest.Echo("b", ""))
 	mcptest.Soon(t, func() bool { return srv.Status().State == Degraded })
@@ -382,7 +381,7 @@ func TestDegradedSince(t *testing.T) {
 			}
 		})
 		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-		srv := newTest(t, config.Server{Name: "live", InProcess: s}, Limits{Reconnect: time.Second})
+		srv := newTest(t, config.Server{Name: "live", InProcess: s}, config.Limits{Reconnect: time.Second})
 		var told []State
 		srv.OnStatus(func(_ context.Context, st Status) { told = append(told, st.State) })
 		require.NoError(t, srv.Start(t.Context()))
@@ -415,7 +414,7 @@ func TestListAgainTimeout(t *testing.T) {
 			}
 		})
 		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-		srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{StartTimeout: 100 * time.Millisecond})
+		srv := started(t, config.Server{Name: "live", InProcess: s}, config.Limits{StartTimeout: 100 * time.Millisecond})
 		hang.Store(true)
 		s.AddTools(mcptest.Echo("b", ""))
 		time.Sleep(coalesce + 99*time.Millisecond)
@@ -433,7 +432,7 @@ func TestListingsGoUpRaw(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	cfg := child(t, "raw", "raw")
 	cfg.Env["LIST"] = `{"tools":[{"name":"b","x":1.50},{"name":5},"what",{"name":"` + long + `"},{"name":"a"}]}`
-	tools, lists := started(t, cfg, Limits{MaxDefinition: 50}).listed()
+	tools, lists := started(t, cfg, config.Limits{MaxDefinition: 50}).listed()
 	assert.Equal(t, 1, lists)
 	var raw []string
 	for i, e := range tools {
@@ -445,7 +444,7 @@ func TestListingsGoUpRaw(t *testing.T) {
 
 	s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true))
 	s.AddTools(mcptest.Echo("a", ""))
-	srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{})
+	srv := started(t, config.Server{Name: "live", InProcess: s}, config.Limits{})
 	s.AddTools(mcptest.Echo("b", ""))
 	mcptest.Soon(t, func() bool { tools, _ := srv.listed(); return len(tools) == 2 })
 }
@@ -455,7 +454,7 @@ func TestListingsGoUpRaw(t *testing.T) {
 func TestPublishFails(t *testing.T) {
 	s := mcptest.Server("live", mcptest.Echo("a", ""))
 	refused := errors.New("refused")
-	l := started(t, config.Server{Name: "limits", InProcess: s}, Limits{}).limits
+	l := started(t, config.Server{Name: "limits", InProcess: s}, config.Limits{}).limits
 	l.Refresh, l.Reconnect = time.Millisecond, -1
 	var calls atomic.Int64
 	srv := New(Config{Server: config.Server{Name: "live", InProcess: s}, Log: slog.New(slog.DiscardHandler)}, l, func(ctx context.Context, _ List) error {
@@ -479,7 +478,7 @@ func TestPublishFails(t *testing.T) {
 // it for a while.
 func TestCachedServer(t *testing.T) {
 	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", mcptest.Echo("echo", ""))), "127.0.0.1:0")
-	srv := newTest(t, config.Server{Name: "web", URL: url}, Limits{Idle: 20 * time.Millisecond})
+	srv := newTest(t, config.Server{Name: "web", URL: url}, config.Limits{IdleTimeout: 20 * time.Millisecond})
 	_, err := srv.call(t.Context(), "echo")
 	assert.EqualError(t, err, "the server is down", "it was not started")
 	srv.SetCached()
@@ -498,7 +497,7 @@ func TestCachedServer(t *testing.T) {
 // A connected server lists again when it is asked to, and is not taken for one that rests.
 func TestListAgain(t *testing.T) {
 	t.Parallel()
-	srv := newTest(t, config.Server{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, Limits{})
+	srv := newTest(t, config.Server{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, config.Limits{})
 	srv.ListAgain() // it is not connected
 	require.NoError(t, srv.Start(t.Context()))
 	_, before := srv.listed()
@@ -513,7 +512,7 @@ func TestListAgain(t *testing.T) {
 func TestListAgainLessAndLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, refresh := range []time.Duration{-1, 5 * time.Minute} {
-			srv := started(t, config.Server{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, Limits{Refresh: refresh})
+			srv := started(t, config.Server{Name: "s", InProcess: mcptest.Server("s", mcptest.Echo("echo", ""))}, config.Limits{Refresh: refresh})
 			listed := func(during time.Duration, again bool) int {
 				_, before := srv.listed()
 				for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -559,7 +558,7 @@ func TestNoRestBeforeACall(t *testing.T) {
 	})
 	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithHooks(hooks))
 	s.AddTools(mcptest.Echo("echo", ""))
-	srv = newTest(t, config.Server{Name: "s", InProcess: s}, Limits{Reconnect: time.Hour})
+	srv = newTest(t, config.Server{Name: "s", InProcess: s}, config.Limits{Reconnect: time.Hour})
 	srv.SetCached()
 	_, err := srv.call(t.Context(), "echo")
 	require.NoError(t, err)
@@ -577,7 +576,7 @@ func TestNoRestBeforeACall(t *testing.T) {
 // An invalid configuration fails the start and is not tried again.
 func TestInvalidConfig(t *testing.T) {
 	invalid := errors.New("the url is no URL")
-	srv := newTestOf(t, Config{Server: config.Server{Name: "x"}, Invalid: invalid}, Limits{Reconnect: time.Nanosecond})
+	srv := newTestOf(t, Config{Server: config.Server{Name: "x"}, Invalid: invalid}, config.Limits{Reconnect: time.Nanosecond})
 	assert.Equal(t, invalid, srv.Start(t.Context()))
 	st := srv.Status()
 	assert.Equal(t, Status{State: Down, Since: st.Since, Took: st.Took, Err: invalid, Failures: 1, entered: st.entered}, st)
@@ -589,7 +588,7 @@ func TestInvalidConfig(t *testing.T) {
 // The context of the start bounds the waiting for it: the attempt goes on. Nothing begins after
 // Close.
 func TestStartEnds(t *testing.T) {
-	srv := newTest(t, child(t, "silent", "silent"), Limits{Reconnect: time.Hour})
+	srv := newTest(t, child(t, "silent", "silent"), config.Limits{Reconnect: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.ErrorIs(t, srv.Start(ctx), context.Canceled)
@@ -613,7 +612,7 @@ func TestStartEnds(t *testing.T) {
 func TestReconnectsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := func(name string) time.Duration {
-			s := New(Config{Server: config.Server{Name: name}}, Limits{Reconnect: time.Second}, nil)
+			s := New(Config{Server: config.Server{Name: name}}, config.Limits{Reconnect: time.Second}, nil)
 			defer s.Close()
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -636,7 +635,7 @@ func TestReconnectsAreSpread(t *testing.T) {
 // The timer of an attempt does nothing if a call has already connected.
 func TestStaleRetryDoesNotConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := started(t, inProcess("a", mcptest.Echo("a", "")), Limits{Reconnect: 10 * time.Second})
+		s := started(t, inProcess("a", mcptest.Echo("a", "")), config.Limits{Reconnect: 10 * time.Second})
 		defer s.Close()
 		c := s.connection()
 		s.lose(c, errors.New("it died")) // the next attempt is due in 8 to 10 s
@@ -663,7 +662,7 @@ func TestNoRestDuringACall(t *testing.T) {
 		return mcp.NewToolResultText("at last"), nil
 	}}
 	url := mcptest.ServeHTTP(t, mcpserver.NewStreamableHTTPServer(mcptest.Server("web", slow)), "127.0.0.1:0")
-	srv := started(t, config.Server{Name: "web", URL: url}, Limits{Idle: time.Hour})
+	srv := started(t, config.Server{Name: "web", URL: url}, config.Limits{IdleTimeout: time.Hour})
 	type result struct {
 		*mcp.CallToolResult
 		error
@@ -703,7 +702,7 @@ func TestStormsAreThrottled(t *testing.T) {
 			time.Sleep(listing)
 		})
 		s := mcpserver.NewMCPServer("live", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-		srv := started(t, config.Server{Name: "live", InProcess: s}, Limits{})
+		srv := started(t, config.Server{Name: "live", InProcess: s}, config.Limits{})
 		defer srv.Close()
 		c := srv.connection()
 		before, begun := lists.Load(), time.Now()
@@ -719,7 +718,7 @@ func TestStormsAreThrottled(t *testing.T) {
 // A call of a server that can't be started does not start it again.
 func TestCallsDoNotStartAFailingServer(t *testing.T) {
 	t.Parallel()
-	srv := newTest(t, child(t, "broken", "dead"), Limits{Reconnect: time.Hour})
+	srv := newTest(t, child(t, "broken", "dead"), config.Limits{Reconnect: time.Hour})
 	require.Error(t, srv.Start(t.Context()))
 	for range 5 {
 		_, err := srv.call(t.Context(), "big")
@@ -733,7 +732,7 @@ func TestCallsDoNotStartAFailingServer(t *testing.T) {
 func TestAwaySince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var st Status
-		s := New(Config{Server: config.Server{Name: "s"}, Log: slog.New(slog.DiscardHandler)}, Limits{}, nil)
+		s := New(Config{Server: config.Server{Name: "s"}, Log: slog.New(slog.DiscardHandler)}, config.Limits{}, nil)
 		defer s.Close()
 		enter := func(state State, err error) {
 			time.Sleep(time.Minute)
@@ -767,7 +766,7 @@ func TestAwaySince(t *testing.T) {
 // attempt says why it takes long.
 func TestWhyStaysWhileTriedAgain(t *testing.T) {
 	t.Parallel()
-	s := New(Config{Server: config.Server{Name: "s"}, Log: slog.New(slog.DiscardHandler)}, Limits{}, nil)
+	s := New(Config{Server: config.Server{Name: "s"}, Log: slog.New(slog.DiscardHandler)}, config.Limits{}, nil)
 	defer s.Close()
 	s.turn = new(turn)
 	connecting := func(before, late error) error {
@@ -790,7 +789,7 @@ func TestWhyStaysWhileTriedAgain(t *testing.T) {
 }
 
 func TestTriedAgainInVain(t *testing.T) {
-	srv := newTest(t, config.Server{Name: "gone", Command: filepath.Join(t.TempDir(), "gone")}, Limits{Reconnect: time.Millisecond})
+	srv := newTest(t, config.Server{Name: "gone", Command: filepath.Join(t.TempDir(), "gone")}, config.Limits{Reconnect: time.Millisecond})
 	heard := make(chan Status, 100)
 	srv.OnStatus(func(_ context.Context, st Status) { heard <- st })
 	require.Error(t, srv.Start(t.Context()))
@@ -815,7 +814,7 @@ func TestListingsArePublishedInOrder(t *testing.T) {
 		cfg.InProcess = of
 		var mu sync.Mutex
 		var atOnce, most, last, published int
-		limits := Limits{
+		limits := config.Limits{
 			StartTimeout: time.Minute, CallTimeout: time.Minute, MaxMessage: 1 << 20, MaxDefinition: 1 << 20, MaxValues: 1000, MaxListing: 1 << 20,
 			MaxTools: 10, MaxPages: 10, MaxUnasked: 100, Reconnect: time.Second, Refresh: -1,
 		}

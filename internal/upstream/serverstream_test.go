@@ -169,7 +169,7 @@ func TestChangesOfASession(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}))
-		srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: web.URL}, Log: slog.New(slog.NewTextHandler(&log, nil))}, Limits{})
+		srv := newTestOf(t, Config{Server: config.Server{Name: "web", URL: web.URL}, Log: slog.New(slog.NewTextHandler(&log, nil))}, config.Limits{})
 		require.NoError(t, srv.Start(t.Context()))
 		require.Equal(t, "2025-11-25", srv.connection().client.ProtocolVersion())
 		select {
@@ -211,7 +211,7 @@ func TestSubscribersAreToldOfTheNextStream(t *testing.T) {
 		front.ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close)
-	srv := started(t, config.Server{Name: "b", URL: web.URL, Protocol: "2025-11-25"}, Limits{MaxSubscriptions: 1})
+	srv := started(t, config.Server{Name: "b", URL: web.URL, Protocol: "2025-11-25"}, config.Limits{MaxSubscriptions: 1})
 	told := make(chan string, 9)
 	_, err := srv.Subscribe(t.Context(), nil, "mem://a", telling(told))
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ func TestSkillByURI(t *testing.T) {
 	skilled := mcptest.NewSkilled("s", mcptest.Echo("a", ""))
 	skilled.Hides("cook", "Boil water.", "")
 	s := &spoken{InProcessServer: skilled}
-	srv := started(t, config.Server{Name: "s", InProcess: s, Protocol: mcp.ProtocolVersion20260728}, Limits{})
+	srv := started(t, config.Server{Name: "s", InProcess: s, Protocol: mcp.ProtocolVersion20260728}, config.Limits{})
 	raw, err := srv.Skill(t.Context(), nil, "skill://cook/SKILL.md")
 	require.NoError(t, err)
 	assert.JSONEq(t, skilled.Hidden[0], string(raw))
@@ -69,7 +69,7 @@ func TestSkillByURI(t *testing.T) {
 	assert.ErrorIs(t, err, barred)
 	assert.Equal(t, []string{"skill://cook/SKILL.md", "skill://dance/SKILL.md"}, skilled.Gets)
 
-	plain := started(t, inProcess("p", mcptest.Echo("a", "")), Limits{})
+	plain := started(t, inProcess("p", mcptest.Echo("a", "")), config.Limits{})
 	_, err = plain.Skill(t.Context(), nil, "skill://cook/SKILL.md")
 	assert.ErrorIs(t, err, errNoSkills)
 }
@@ -85,7 +85,7 @@ func TestSkillOverHTTP(t *testing.T) {
 	srv := started(t, config.Server{Name: "web", URL: mcptest.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		headers <- r.Header.Get(mcp.HeaderMethod)
 		s.ServeHTTP(w, r)
-	}), "127.0.0.1:0")}, Limits{})
+	}), "127.0.0.1:0")}, config.Limits{})
 	for len(headers) > 0 {
 		<-headers
 	}

@@ -42,7 +42,7 @@ func older(t *testing.T, wrap func(http.Handler) http.Handler, tools ...mcpserve
 func TestOlderTransport(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		web, s := older(t, nil, mcptest.Chores("a", 3)...)
-		srv := started(t, config.Server{Name: "web", URL: web.URL + "/sse", SSE: named, Headers: map[string]string{"X-Key": "k"}}, Limits{Reconnect: 10 * time.Millisecond})
+		srv := started(t, config.Server{Name: "web", URL: web.URL + "/sse", SSE: named, Headers: map[string]string{"X-Key": "k"}}, config.Limits{Reconnect: 10 * time.Millisecond})
 		tools, _ := srv.listed()
 		assert.Len(t, tools, 3)
 		for range 5 {
@@ -75,10 +75,10 @@ func TestOlderTransportHangs(t *testing.T) {
 	two, twoCalled := hangs("two")
 	three, threeCalled := hangs("three")
 	web, _ := older(t, nil, one, two, three)
-	srv := started(t, config.Server{Name: "web", URL: web.URL + "/sse", SSE: true}, Limits{CallTimeout: 100 * time.Millisecond})
+	srv := started(t, config.Server{Name: "web", URL: web.URL + "/sse", SSE: true}, config.Limits{CallTimeout: 100 * time.Millisecond})
 	_, err := srv.call(t.Context(), "one")
 	assert.ErrorContains(t, err, "no answer within 100ms")
-	srv = started(t, config.Server{Name: "web", URL: web.URL + "/sse", SSE: true}, Limits{CallTimeout: time.Minute})
+	srv = started(t, config.Server{Name: "web", URL: web.URL + "/sse", SSE: true}, config.Limits{CallTimeout: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-twoCalled; cancel() }()
 	_, err = srv.call(ctx, "two")
@@ -96,7 +96,7 @@ func TestOlderTransportHangs(t *testing.T) {
 		},
 	} {
 		web := httptest.NewServer(handler)
-		srv := newTest(t, config.Server{Name: "web", URL: web.URL, SSE: true}, Limits{StartTimeout: 100 * time.Millisecond})
+		srv := newTest(t, config.Server{Name: "web", URL: web.URL, SSE: true}, config.Limits{StartTimeout: 100 * time.Millisecond})
 		begun := time.Now()
 		assert.ErrorContains(t, srv.Start(t.Context()), "no answer within 100ms", name)
 		srv.Close()
@@ -115,7 +115,7 @@ func TestOlderTransportLimits(t *testing.T) {
 	web, s := older(t, nil, tool, mcptest.Echo("echo", "Echoes"))
 	var notified atomic.Int32
 	srv := started(t, config.Server{Name: "web", URL: web.URL + "/sse", SSE: true, OnNotification: func(mcp.JSONRPCNotification) { notified.Add(1) }},
-		Limits{MaxMessage: 8000, MaxUnasked: 20, Reconnect: time.Hour})
+		config.Limits{MaxMessage: 8000, MaxUnasked: 20, Reconnect: time.Hour})
 	_, err := srv.call(t.Context(), "long")
 	assert.ErrorContains(t, err, "more bytes than the limit of 8000")
 	_, err = srv.call(t.Context(), "echo")
@@ -161,7 +161,7 @@ func TestOlderTransportRefusals(t *testing.T) {
 		},
 	} {
 		web := httptest.NewServer(handler)
-		srv := newTest(t, config.Server{Name: "web", URL: web.URL + "/?key=SECRET-SECRET", SSE: !strings.Contains(want, "unexpected"), Headers: map[string]string{"X-Key": "k"}}, Limits{})
+		srv := newTest(t, config.Server{Name: "web", URL: web.URL + "/?key=SECRET-SECRET", SSE: !strings.Contains(want, "unexpected"), Headers: map[string]string{"X-Key": "k"}}, config.Limits{})
 		err := srv.Start(t.Context())
 		assert.ErrorContains(t, err, want)
 		assert.NotContains(t, err.Error(), "SECRET")

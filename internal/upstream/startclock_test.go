@@ -36,7 +36,7 @@ func TestChildAtWork(t *testing.T) {
 			done := filepath.Join(t.TempDir(), "done")
 			cfg.Args = []string{"-c", "while [ ! -e '" + done + "' ]; do " + work + "; done; exec '" + cfg.Command + "'"}
 			cfg.Command = "/bin/sh"
-			srv := newTest(t, cfg, Limits{StartTimeout: 8 * time.Second, Reconnect: -1})
+			srv := newTest(t, cfg, config.Limits{StartTimeout: 8 * time.Second, Reconnect: -1})
 			ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 			defer cancel()
 			err := srv.Start(ctx)
@@ -59,7 +59,7 @@ func TestChildThatHangs(t *testing.T) {
 		t.Skip("the commands are those of a POSIX shell")
 	}
 	for _, script := range []string{"sleep 60", "echo; while :; do echo . >&2; sleep 0.05; done"} {
-		srv := newTest(t, config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", script}}, Limits{StartTimeout: 2 * time.Second, Reconnect: -1})
+		srv := newTest(t, config.Server{Name: "x", Command: "/bin/sh", Args: []string{"-c", script}}, config.Limits{StartTimeout: 2 * time.Second, Reconnect: -1})
 		begun := time.Now()
 		err := srv.Start(t.Context())
 		assert.ErrorContains(t, err, "no answer within 2s", script)
@@ -75,7 +75,7 @@ func TestSilentLauncher(t *testing.T) {
 	mcptest.SkipUnlessUnix(t)
 	npx := filepath.Join(t.TempDir(), "npx")
 	require.NoError(t, os.WriteFile(npx, []byte("#!/bin/sh\nexec sleep 60\n"), 0o700))
-	srv := newTest(t, config.Server{Name: "x", Command: npx, Args: []string{"-y", "server-x"}}, Limits{StartTimeout: time.Second, Reconnect: -1})
+	srv := newTest(t, config.Server{Name: "x", Command: npx, Args: []string{"-y", "server-x"}}, config.Limits{StartTimeout: time.Second, Reconnect: -1})
 	err := srv.Start(t.Context())
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.ErrorContains(t, err, "no answer within 1s, and not a word: its launcher waits while another one installs")

@@ -22,7 +22,7 @@ import (
 // told once.
 func TestStatesThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := newTest(t, inProcess("s"), Limits{})
+		srv := newTest(t, inProcess("s"), config.Limits{})
 		release, told := make(chan struct{}), []time.Time(nil)
 		srv.OnStatus(func(_ context.Context, st Status) {
 			<-release
@@ -72,7 +72,7 @@ func TestWhyAServerIsDown(t *testing.T) {
 func TestSetCached(t *testing.T) {
 	t.Parallel()
 	for state, after := range map[State]State{Configured: Cached, Cached: Cached, Down: Down, Unauthorized: Unauthorized, Connecting: "", Ready: "", Degraded: ""} {
-		srv := newTest(t, inProcess("s"), Limits{})
+		srv := newTest(t, inProcess("s"), config.Limits{})
 		srv.Server.mu.Lock()
 		srv.setLocked(state, io.EOF)
 		srv.Server.mu.Unlock()
@@ -89,7 +89,7 @@ func TestSetCached(t *testing.T) {
 // what the host refuses does not count.
 func TestListingsThatDoNotCount(t *testing.T) {
 	t.Parallel()
-	srv := started(t, inProcess("s", mcptest.Echo("a", "")), Limits{})
+	srv := started(t, inProcess("s", mcptest.Echo("a", "")), config.Limits{})
 	c := srv.connection()
 	assert.Equal(t, 1, srv.published)
 	require.NoError(t, srv.list(t.Context(), c), "the same connection")
@@ -120,7 +120,7 @@ func TestListOfALostConnection(t *testing.T) {
 		}
 	})
 	of := mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))
-	srv := started(t, config.Server{Name: "s", InProcess: of}, Limits{Reconnect: time.Hour})
+	srv := started(t, config.Server{Name: "s", InProcess: of}, config.Limits{Reconnect: time.Hour})
 	before := srv.connection()
 	made := make(chan error, 1)
 	go func() {
@@ -142,7 +142,7 @@ func TestRestartGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hooks := &mcpserver.Hooks{}
 		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { time.Sleep(time.Second) })
-		srv := started(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, Limits{Reconnect: time.Hour})
+		srv := started(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, config.Limits{Reconnect: time.Hour})
 		first := srv.connection()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
@@ -165,7 +165,7 @@ func TestWhenAServerRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := both()
 		s.events, s.discovered = false, discovers(newVersions, `{"tools":{}}`)
-		srv := started(t, answeredBy(s), Limits{Idle: 8 * time.Second})
+		srv := started(t, answeredBy(s), config.Limits{IdleTimeout: 8 * time.Second})
 		call := func(takes time.Duration) {
 			_, err := srv.request(t.Context(), "", false, nil, func(context.Context, *conn) (any, error) { time.Sleep(takes); return nil, nil })
 			require.NoError(t, err)
@@ -207,7 +207,7 @@ func TestListingThatFailsIsNotRepeated(t *testing.T) {
 				panic("no list today")
 			}
 		})
-		srv := started(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, Limits{Reconnect: -1})
+		srv := started(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, config.Limits{Reconnect: -1})
 		for n := range 3 {
 			srv.connection().tellChanged()
 			time.Sleep(time.Hour)

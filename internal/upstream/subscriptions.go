@@ -49,7 +49,7 @@ var (
 // server said that it has changed: one call after the other, without a lock. After a new
 // connection it is called too, since changes may have been missed. Until stop is called,
 // Subscribe keeps the connection from resting. It fails as Read does, if the server has no
-// subscriptions, and beyond [Limits.MaxSubscriptions].
+// subscriptions, and beyond [config.Limits.MaxSubscriptions].
 func (s *Server) Subscribe(ctx context.Context, bar Precheck, uri string, updated func(uri string)) (stop func(), err error) {
 	l := &listener{updated: updated}
 	_, err = s.request(ctx, "", true, bar, func(ctx context.Context, c *conn) (any, error) {

@@ -159,7 +159,7 @@ func telling(to chan string) func(string) { return func(uri string) { to <- uri 
 func TestSubscriptionIsShared(t *testing.T) {
 	t.Parallel()
 	overBoards(t, func(t *testing.T, b *board, cfg config.Server) {
-		srv := started(t, cfg, Limits{MaxSubscriptions: 2, Reconnect: time.Millisecond})
+		srv := started(t, cfg, config.Limits{MaxSubscriptions: 2, Reconnect: time.Millisecond})
 		first, second, other := make(chan string, 9), make(chan string, 9), make(chan string, 9)
 		stopFirst, err := srv.Subscribe(t.Context(), nil, "mem://a", telling(first))
 		require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestSubscriptionIsShared(t *testing.T) {
 func TestSubscriptionStorm(t *testing.T) {
 	t.Parallel()
 	overBoards(t, func(t *testing.T, b *board, cfg config.Server) {
-		srv := started(t, cfg, Limits{MaxSubscriptions: 3, Reconnect: time.Millisecond})
+		srv := started(t, cfg, config.Limits{MaxSubscriptions: 3, Reconnect: time.Millisecond})
 		var wg sync.WaitGroup
 		for i := range 12 {
 			wg.Go(func() {
@@ -271,7 +271,7 @@ func TestSubscriptionStorm(t *testing.T) {
 func TestSlowListener(t *testing.T) {
 	t.Parallel()
 	b := newBoard()
-	srv := started(t, config.Server{Name: "b", InProcess: b.MCPServer}, Limits{MaxSubscriptions: 1})
+	srv := started(t, config.Server{Name: "b", InProcess: b.MCPServer}, config.Limits{MaxSubscriptions: 1})
 	begun, release, told := make(chan struct{}, 1), make(chan struct{}), make(chan string, 200)
 	_, err := srv.Subscribe(t.Context(), nil, "mem://a", func(uri string) {
 		tell(begun)
@@ -316,7 +316,7 @@ func TestPartsOfAResource(t *testing.T) {
 // the resource that it listens to; who has left, and who listens to another one, is told nothing.
 func TestUpdatesThatWait(t *testing.T) {
 	t.Parallel()
-	s := newTest(t, inProcess("s"), Limits{})
+	s := newTest(t, inProcess("s"), config.Limits{})
 	waiting := func(n int) []string {
 		l := &listener{telling: true}
 		u := &subscription{uri: "mem://a", listeners: map[*listener]struct{}{l: {}}}
@@ -343,7 +343,7 @@ func TestListenerPanics(t *testing.T) {
 	t.Parallel()
 	var log mcptest.Log
 	b := newBoard()
-	srv := newTestOf(t, Config{Server: config.Server{Name: "b", InProcess: b.MCPServer}, Log: slog.New(slog.NewTextHandler(&log, nil))}, Limits{MaxSubscriptions: 1})
+	srv := newTestOf(t, Config{Server: config.Server{Name: "b", InProcess: b.MCPServer}, Log: slog.New(slog.NewTextHandler(&log, nil))}, config.Limits{MaxSubscriptions: 1})
 	require.NoError(t, srv.Start(t.Context()))
 	told := make(chan string, 9)
 	_, err := srv.Subscribe(t.Context(), nil, "mem://a", func(uri string) {
@@ -407,7 +407,7 @@ func TestSubscriptionThatEnds(t *testing.T) {
 		s.discovered = discovers(newVersions, `{"tools":{},"resources":{"subscribe":true}}`)
 		s.results["resources/list"], s.results["resources/templates/list"] = `{"resources":[]}`, `{"resourceTemplates":[]}`
 		cfg, listens := endsStreams(s)
-		srv := newTest(t, cfg, Limits{MaxSubscriptions: 1, Reconnect: time.Second})
+		srv := newTest(t, cfg, config.Limits{MaxSubscriptions: 1, Reconnect: time.Second})
 		require.NoError(t, srv.Start(t.Context()))
 		var told atomic.Int32
 		stop, err := srv.Subscribe(t.Context(), nil, "mem://a", func(string) { told.Add(1) })
@@ -442,7 +442,7 @@ func TestSubscriptionToListsThatEnds(t *testing.T) {
 		s := both()
 		s.events = false
 		cfg, listens := endsStreams(s)
-		srv := started(t, cfg, Limits{Reconnect: time.Second})
+		srv := started(t, cfg, config.Limits{Reconnect: time.Second})
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		require.Len(t, listens.times(), 5)
@@ -510,7 +510,7 @@ func TestNoRestWithASubscription(t *testing.T) {
 		if cfg.InProcess != nil {
 			t.Skip("it never rests")
 		}
-		srv := started(t, cfg, Limits{MaxSubscriptions: 1, Idle: time.Hour})
+		srv := started(t, cfg, config.Limits{MaxSubscriptions: 1, IdleTimeout: time.Hour})
 		stop, err := srv.Subscribe(t.Context(), nil, "mem://a", func(string) {})
 		require.NoError(t, err)
 		c, _ := srv.conn.Peek()
@@ -532,7 +532,7 @@ func TestNoRestWithASubscription(t *testing.T) {
 // A server that has no subscriptions, refuses one, or does not agree to it, leaves nothing.
 func TestSubscriptionIsRefused(t *testing.T) {
 	t.Parallel()
-	plain := started(t, config.Server{Name: "p", InProcess: mcpserver.NewMCPServer("p", "1", mcpserver.WithResourceCapabilities(false, true))}, Limits{MaxSubscriptions: 9})
+	plain := started(t, config.Server{Name: "p", InProcess: mcpserver.NewMCPServer("p", "1", mcpserver.WithResourceCapabilities(false, true))}, config.Limits{MaxSubscriptions: 9})
 	_, err := plain.Subscribe(t.Context(), nil, "mem://a", func(string) {})
 	assert.ErrorIs(t, err, errNoSubscriptions)
 	hooks := &mcpserver.Hooks{}
@@ -550,7 +550,7 @@ func TestSubscriptionIsRefused(t *testing.T) {
 	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithResourceCapabilities(true, true), mcpserver.WithHooks(hooks))
 	for protocol, want := range map[string]string{mcp.LATEST_LEGACY_PROTOCOL_VERSION: "uri is required", mcp.ProtocolVersion20260728: errNotAgreed.Error()} {
 		refuses = true
-		srv := started(t, config.Server{Name: "s", InProcess: s, Protocol: protocol}, Limits{MaxSubscriptions: 1})
+		srv := started(t, config.Server{Name: "s", InProcess: s, Protocol: protocol}, config.Limits{MaxSubscriptions: 1})
 		barred := errors.New("barred")
 		_, err := srv.Subscribe(t.Context(), func() error { return barred }, "mem://a", func(string) {})
 		assert.ErrorIs(t, err, barred)

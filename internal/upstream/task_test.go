@@ -76,7 +76,7 @@ func TestTaskIsAwaited(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &tasking{InProcessServer: mcptest.Server("s", mcptest.Echo("a", "")), created: test.created, states: test.states, result: result}
-			srv := started(t, config.Server{Name: "s", InProcess: s}, Limits{})
+			srv := started(t, config.Server{Name: "s", InProcess: s}, config.Limits{})
 			defer srv.Close()
 			begun := time.Now()
 			got, err := srv.Call(t.Context(), Tool{Name: "a", Task: true}, json.RawMessage("{}"))
@@ -102,7 +102,7 @@ func TestTaskIsAwaited(t *testing.T) {
 func TestTaskThatNobodyAwaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &tasking{InProcessServer: mcptest.Server("s", mcptest.Echo("a", "")), created: `{"task":` + state("working", "") + `}`, states: []string{state("working", "")}}
-		srv := started(t, config.Server{Name: "s", InProcess: s}, Limits{})
+		srv := started(t, config.Server{Name: "s", InProcess: s}, config.Limits{})
 		defer srv.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -155,7 +155,7 @@ func TestResultOfATaskIsTaken(t *testing.T) {
 // A call as a task that the server refuses is refused.
 func TestTaskIsRefused(t *testing.T) {
 	t.Parallel()
-	srv := started(t, inProcess("s", mcptest.Echo("a", "")), Limits{})
+	srv := started(t, inProcess("s", mcptest.Echo("a", "")), config.Limits{})
 	_, err := srv.Call(t.Context(), Tool{Name: "b", Task: true}, json.RawMessage("{}"))
 	assert.ErrorContains(t, err, "b")
 }

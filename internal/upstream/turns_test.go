@@ -124,12 +124,12 @@ func TestServersThatWaitForTheirTurn(t *testing.T) {
 	turns := NewTurns()
 	turns.free = 1
 	other := turns.ask("")
-	slow := newTestOf(t, Config{Server: child(t, "slow", "plain"), Turns: turns}, Limits{})
+	slow := newTestOf(t, Config{Server: child(t, "slow", "plain"), Turns: turns}, config.Limits{})
 	start := slow.Begin()
 	mcptest.Soon(t, func() bool { return slow.Status().Err == errQueued })
 	assert.Equal(t, Connecting, slow.Status().State)
 
-	called := newTestOf(t, Config{Server: child(t, "called", "plain"), Turns: turns}, Limits{})
+	called := newTestOf(t, Config{Server: child(t, "called", "plain"), Turns: turns}, config.Limits{})
 	called.Begin()
 	_, err := called.call(t.Context(), "echo")
 	assert.NotErrorIs(t, err, ErrDown)
@@ -144,7 +144,7 @@ func TestServersThatWaitForTheirTurn(t *testing.T) {
 	other = turns.ask("")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	gone := newTestOf(t, Config{Server: child(t, "gone", "plain"), Turns: turns}, Limits{Reconnect: -1})
+	gone := newTestOf(t, Config{Server: child(t, "gone", "plain"), Turns: turns}, config.Limits{Reconnect: -1})
 	err = gone.Start(ctx)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, err, errQueued, "it says why it takes long")
@@ -160,7 +160,7 @@ func TestCallsHurryTheTurn(t *testing.T) {
 	t.Parallel()
 	turns := NewTurns()
 	turns.free = 0
-	srv := newTestOf(t, Config{Server: config.Server{Name: "s", Command: "no-such-program"}, Turns: turns}, Limits{Reconnect: time.Hour})
+	srv := newTestOf(t, Config{Server: config.Server{Name: "s", Command: "no-such-program"}, Turns: turns}, config.Limits{Reconnect: time.Hour})
 	require.True(t, srv.SetCached())
 	connected := make(chan error)
 	go func() { connected <- srv.Connect(t.Context()) }()
@@ -180,7 +180,7 @@ func TestChildThatWaitsMakesRoom(t *testing.T) {
 	t.Parallel()
 	turns := NewTurns()
 	turns.free = 1
-	srv := newTest(t, config.Server{Name: "s"}, Limits{})
+	srv := newTest(t, config.Server{Name: "s"}, config.Limits{})
 	srv.turn = turns.ask("")
 	defer srv.turn.end()
 	srv.works(srv.turn, true)

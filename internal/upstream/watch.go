@@ -18,8 +18,8 @@ func (s *Server) watch(c *conn) {
 		refresh = time.After(c.refresh(s.limits.Refresh))
 	}
 	var idle <-chan time.Time
-	if s.limits.Idle > 0 && s.cfg.InProcess == nil {
-		idle = time.After(s.limits.Idle)
+	if s.limits.IdleTimeout > 0 && s.cfg.InProcess == nil {
+		idle = time.After(s.limits.IdleTimeout)
 	}
 	var due <-chan time.Time // a listing that waits for pace
 	pace := relistDelay{most: s.limits.Refresh}
@@ -63,7 +63,7 @@ func (s *Server) watch(c *conn) {
 			// announces changes all the time.
 			s.pause(c, 4*time.Since(begun))
 		default:
-			s.pause(c, max(s.limits.backoff(failures), waitOf(err)))
+			s.pause(c, max(backoff(s.limits.Reconnect, failures), waitOf(err)))
 			failures++
 			c.tellChanged()
 		}
@@ -144,14 +144,14 @@ func (s *Server) listAgain(c *conn) (ok bool, err error) {
 	return true, nil
 }
 
-// rest closes a connection that had no call for Limits.Idle and has no subscription, and
+// rest closes a connection that had no call for Limits.IdleTimeout and has no subscription, and
 // reports whether it did. If not, wait is the time until the next check.
 func (s *Server) rest(c *conn) (wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wait = s.limits.Idle - time.Since(s.called)
+	wait = s.limits.IdleTimeout - time.Since(s.called)
 	if current, _ := s.conn.Peek(); current != c || s.life.Err() != nil || s.calls > 0 || len(s.subscriptions) > 0 || wait > 0 {
-		return max(wait, s.limits.Idle/8), false
+		return max(wait, s.limits.IdleTimeout/8), false
 	}
 	s.conn.Forget()
 	close(c.over)

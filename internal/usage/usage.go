@@ -33,6 +33,7 @@ type Record struct {
 
 	mu     sync.Mutex
 	loaded bool
+	alien  error          // why the store is left alone, or nil
 	known  map[string]use // as the store had them last
 	fresh  map[string]use // since then
 	stored map[string]use // that were fresh, and are being stored
@@ -158,7 +159,26 @@ func (r *Record) load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.loaded, r.known = true, r.mostUsed(uses, time.Now(), r.most)
+	return r.noteLocked(err)
+}
+
+// noteLocked notes whether a read or a change of the store that returned err found a document
+// of another version. It returns an error for people then, or else err.
+func (r *Record) noteLocked(err error) error {
+	r.alien = nil
+	if errors.Is(err, errVersion) {
+		r.alien = fmt.Errorf("%s is neither used nor changed: %w; name another one, or use the version of this program that has written it", storeguard.Name(r.store), err)
+		return r.alien
+	}
 	return err
+}
+
+// Alien returns why the store is left alone: a version of the program that keeps other things has
+// written its document. Else it returns nil.
+func (r *Record) Alien() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.alien
 }
 
 // sum returns the uses of both.
@@ -224,7 +244,8 @@ func (r *Record) save(now time.Time) error {
 	known, err := r.add(fresh, now)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stored = nil; err != nil {
+	r.stored = nil
+	if err = r.noteLocked(err); err != nil {
 		r.fresh = r.sum(fresh, r.fresh)
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/modeltest"
+	"github.com/mcphybrid/mcphybrid/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -238,7 +239,7 @@ func (c *count) add(s *mcphybrid.Session) *mcphybrid.Session {
 func (c *count) check(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var want, got mcphybrid.MeasuredTokens
+	var want, got snapshot.Measured
 	for _, b := range c.caches.Bills() {
 		if !c.none {
 			want.Requests++

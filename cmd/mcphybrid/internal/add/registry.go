@@ -184,7 +184,7 @@ func (m *matches) fetch(ctx context.Context, place string) error {
 	if err != nil {
 		return err
 	}
-	if ip := net.ParseIP(at.Hostname()); at.Scheme != "https" && (at.Scheme != "http" || ip == nil || !ip.IsLoopback()) {
+	if at.Scheme != "https" && (at.Scheme != "http" || !net.ParseIP(at.Hostname()).IsLoopback()) {
 		return fmt.Errorf("-registry %s: want an https address", at.Redacted())
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)

@@ -18,6 +18,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/plain"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/trust"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/jq"
 )
 
@@ -98,7 +99,7 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	}
 	known := &onlooker{Shared: trust.NewFile(a.known)}
 	mgr := mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: asked, Select: jq.Selector{}, TokenStore: a.from.TokenStore(), Logger: logFrom(slog.LevelError, errs), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout},
+		Servers: asked, Select: jq.Selector{}, TokenStore: a.from.TokenStore(), Logger: logFrom(slog.LevelError, errs), Limits: config.Limits{StartTimeout: servers.StartTimeout},
 		Trust: mcphybrid.TrustApprove, TrustStore: known,
 	})
 	defer mgr.Close()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -143,3 +144,13 @@ const SeveralTokens = `{"tokens": [
 	{"name": "cook",  "token": "for-cook",  "deny": ["kitchen/a_*", "mcp_kitchen__dish_59"]},
 	{"name": "me",    "token": "for-me",    "operator": true}
 ]}`
+
+// Unwritable returns a folder where nobody can make a file, not even root.
+func Unwritable(t *testing.T) string {
+	t.Helper()
+	const folder = "/sys"
+	if info, err := os.Stat(folder); runtime.GOOS != "linux" || err != nil || !info.IsDir() {
+		t.Skip("no such folder is known here")
+	}
+	return folder
+}

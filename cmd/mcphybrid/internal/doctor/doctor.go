@@ -25,6 +25,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/mcphybrid/mcphybrid/scan"
+	"github.com/mcphybrid/mcphybrid/snapshot"
+	"github.com/mcphybrid/mcphybrid/store"
 )
 
 // Main runs the command and returns its exit status.
@@ -36,8 +38,9 @@ func Main(ctx context.Context, args []string, _, out, errs *os.File) int {
 
 // settings are the flags.
 type settings struct {
-	file servers.File
-	json bool
+	file  servers.File
+	learn string // a file, or ""
+	json  bool
 }
 
 func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
@@ -45,6 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	flags := flag.NewFlagSet("doctor", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s.file.AddFlags(flags, "the `file` to check if none is behind the flags")
+	flags.StringVar(&s.learn, "learn", "", "check the `file` of the gateway's -learn, too")
 	flags.BoolVar(&s.json, "json", false, "print JSON")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
@@ -74,12 +78,13 @@ type checkup struct {
 	unset    []string                 // servers that were not tried, since variables are not set
 	late     float64                  // the share of its time after which a start is slow
 
-	statuses []mcphybrid.ServerStatus
-	tools    []mcphybrid.Placement
-	marks    map[string][]scan.Mark // by registered name
-	faults   []error                // of the Manager
-	smells   []smell
-	tokens   mcphybrid.TokenStats
+	statuses  []mcphybrid.ServerStatus
+	tools     []mcphybrid.Placement
+	marks     map[string][]scan.Mark // by registered name
+	faults    []error                // of the Manager
+	unsavable error                  // why no login can be saved, or nil
+	smells    []smell
+	tokens    snapshot.Tokens
 }
 
 // examine checks the files and prints what it finds. A file that can't be used does not
@@ -149,7 +154,11 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 		notes: cfg.Notes, servers: cfg.Servers, unset: unset, late: 0.5,
 	}
 	c.problems = problems
-	mgr := mcphybrid.NewManager(s.file.Options(cfg))
+	opts := s.file.Options(cfg)
+	if s.learn != "" {
+		opts.Learn = &mcphybrid.LearnOptions{Store: store.File(s.learn)}
+	}
+	mgr := mcphybrid.NewManager(opts)
 	defer mgr.Close()
 	if err := servers.Start(ctx, mgr, stderr); err != nil {
 		return nil, err
@@ -157,6 +166,9 @@ func (s *settings) checkup(ctx context.Context, path string, stderr *os.File) (*
 	c.statuses, c.tools, c.marks = mgr.Servers(), mgr.Default().Placements(), mgr.Marks()
 	c.smells = sniff(mgr.Default(), c.tools)
 	c.faults, c.tokens = mgr.Problems(), mgr.Stats().Tokens
+	if s.file.Logins() != "" {
+		c.unsavable = s.file.CheckLogins()
+	}
 	return c, nil
 }
 
@@ -252,15 +264,18 @@ func (d *diagnosis) print(s *terminal.Sheet, several bool) {
 func grouped(all []finding) (list []finding) {
 	place := make(map[finding]int) // by the finding without its server
 	for _, f := range all {
-		alike := f
-		alike.Server = ""
-		i, ok := place[alike]
-		if !ok || f.Server == "" {
-			place[alike] = len(list)
+		if f.Server == "" {
 			list = append(list, f)
 			continue
 		}
-		list[i].Server += ", " + f.Server
+		alike := f
+		alike.Server = ""
+		if i, ok := place[alike]; ok {
+			list[i].Server += ", " + f.Server
+			continue
+		}
+		place[alike] = len(list)
+		list = append(list, f)
 	}
 	return list
 }

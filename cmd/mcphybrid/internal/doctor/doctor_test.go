@@ -146,8 +146,21 @@ func TestFindings(t *testing.T) {
 	d.print(terminal.Paper(&b, 100), false)
 	commandtest.Golden(t, "findings.golden", b.String())
 	for _, k := range kinds {
-		assert.True(t, covered[k.name] || k.name == "slow" || k.name == "logins", "%s has no case", k.name)
+		assert.True(t, covered[k.name] || k.name == "slow" || k.name == "logins" || k.name == "unsaved" || k.name == "learned", "%s has no case", k.name)
 	}
+}
+
+// A file of what the gateway learned that another version has written is told, and left alone.
+func TestForeignLearned(t *testing.T) {
+	const text = `{"version":2}`
+	file := commandtest.WriteFile(t, "used.json", text)
+	stdout, _, err := doctor.Run(t, "-learn", file, "-tokens", t.TempDir(), commandtest.Config(t, `"x": `+commandtest.Child(t, "1")))
+	require.ErrorIs(t, err, exit.ErrFound)
+	assert.Contains(t, stdout, "warning: learned: what was learned: "+file+" is neither used nor changed: the document has another version: 2, want 1")
+	assert.Contains(t, stdout, "name another file with the gateway's -learn")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, text, string(data))
 }
 
 // A folder of logins that can't be used is what keeps all servers with a URL from being asked.
@@ -158,6 +171,15 @@ func TestFolderOfLogins(t *testing.T) {
 	require.ErrorIs(t, err, exit.ErrFound)
 	assert.Contains(t, stdout, "error: x: logins: ")
 	assert.Contains(t, stdout, "name another folder with -tokens")
+	assert.NotContains(t, stdout, "unsaved", "one finding is enough")
+
+	unwritable := commandtest.Unwritable(t)
+	stdout, _, err = doctor.Run(t, "-tokens", unwritable, commandtest.Config(t, fmt.Sprintf(`"x": {"url": %q}`, url)))
+	require.ErrorIs(t, err, exit.ErrFound)
+	assert.Contains(t, stdout, "warning: unsaved: no login can be saved in "+unwritable+": ")
+	stdout, _, err = doctor.Run(t, "-tokens", unwritable, commandtest.Config(t, `"x": `+commandtest.Child(t, "1")))
+	require.NoError(t, err)
+	assert.NotContains(t, stdout, "unsaved", "nobody logs in to a program")
 }
 
 // findingsOf returns what the doctor finds in a file with these servers.

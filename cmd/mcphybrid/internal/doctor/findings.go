@@ -67,10 +67,12 @@ var kinds = []kind{
 	{"logins", bad, `let your user write there, or name another folder with -tokens`, notReady("logins")},
 	{"unreachable", bad, `see whether it runs and whether "url" is right`, notReady("unreachable")},
 	{"down", bad, `run its command by hand; it gets only PATH, HOME and the like, so name other variables in "env"`, notReady("down")},
+	{"unsaved", warning, `make room there, let your user write there, or name another folder with -tokens; the logins that it has are used, until their tokens have to be refreshed`, (*checkup).unsaved},
 	{"secret", warning, `write a reference such as "${%s}" in its place, and set that variable`, (*checkup).plainSecrets},
 	{"marks", warning, `read the definition; unless you trust it, write "tools": {"deny": [%s]}`, (*checkup).marked},
 	{"instructions", warning, `read them; unless you trust them, write "noInstructions": true`, (*checkup).markedInstructions},
 	{"pattern", warning, `correct or remove it: a mistyped pattern permits or forbids nothing`, reported("pattern")},
+	{"learned", warning, `name another file with the gateway's -learn, or use the version of mcphybrid that has written this one`, reported("learned")},
 	{"definition", warning, `tell the server's author, or update the server: the tool is left out`, reported("definition")},
 	{"needs", warning, `correct "needs" in the file`, reported("needs")},
 	{"prefix", warning, `give one of them a "prefix" of its own`, (*checkup).collisions},
@@ -252,6 +254,9 @@ func reported(kind string) finder {
 			server, what := subject(plain(err))
 			is := "definition"
 			switch {
+			case strings.HasPrefix(what, "what was learned: "):
+				is = "learned"
+				what, _, _ = strings.Cut(what, "; name another one")
 			case numbered.MatchString(what):
 			case strings.HasSuffix(what, "matches no tool"):
 				is = "pattern"
@@ -383,6 +388,20 @@ func keys(unknown bool) finder {
 func (c *checkup) noServers(tell teller) {
 	if len(c.statuses) == 0 {
 		tell("", "it has no server that is switched on")
+	}
+}
+
+// unsaved tells that no login can be saved, if a server may want one and no finding says it of the
+// servers.
+func (c *checkup) unsaved(tell teller) {
+	for _, st := range c.statuses {
+		if st.State != mcphybrid.StateReady && c.ailment(st) == "logins" {
+			return
+		}
+	}
+	isRemote := func(s mcphybrid.ServerConfig) bool { return s.URL != "" && !s.Disabled }
+	if c.unsavable != nil && slices.ContainsFunc(c.servers, isRemote) {
+		tell("", c.unsavable.Error())
 	}
 }
 

@@ -65,7 +65,11 @@ func sniff(s *mcphybrid.Session, tools []mcphybrid.Placement) (list []smell) {
 			}
 		}
 		if mute != nil {
-			list = append(list, smell{"no-description", server, fmt.Sprintf("%d of %d tools have no description, such as %s: a search finds it by the words of its name only", len(mute), len(of[server]), mute[0])})
+			says := fmt.Sprintf("%d of %d tools have no description, such as %s", len(mute), len(of[server]), mute[0])
+			if len(of[server]) == 1 {
+				says = fmt.Sprintf("its only tool, %s, has no description", mute[0])
+			}
+			list = append(list, smell{"no-description", server, says + ": a search finds it by the words of its name only"})
 		}
 		for _, text := range texts {
 			group := alike[text]

@@ -122,7 +122,7 @@ type settings struct {
 // only has the flags that have an effect in some forms only.
 var only = map[string][]form{
 	"config": {ofServers}, "dialect": {ofServers}, "tokens": {ofServers}, "least": {ofServers}, "hints": {ofServers}, "suggest": {ofServers},
-	"misses": {ofTools}, "save": {ofCorpora}, "queries": {ofServers, ofTools},
+	"tools": {ofTools}, "misses": {ofTools}, "corpora": {ofCorpora}, "save": {ofCorpora}, "queries": {ofServers, ofTools},
 	"ranker": {ofServers, ofTools, ofCorpora}, "slips": {ofServers, ofTools, ofCorpora}, "context": {ofServers, ofTools, ofCorpora},
 	"sentences": {ofTools, ofCorpora}, "half": {ofTools, ofCorpora}, "sessions": {ofTools, ofCorpora},
 	"json":   {ofServers, ofTools, ofCorpora},

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // figures are the answer; their JSON form is a contract. Shares are from 0 to 1.
@@ -92,9 +94,16 @@ func percentile(ascending []time.Duration, p int) float64 {
 	return float64(ascending[(len(ascending)*p+99)/100-1].Nanoseconds()) / 1e3
 }
 
+func queriesIn(n int) string {
+	if n == 1 {
+		return "1 query"
+	}
+	return fmt.Sprintf("%d queries", n)
+}
+
 // table returns the figures for people.
 func (f figures) table() string {
-	return fmt.Sprintf("%s: %d tools, %d queries\n\n", f.Ranker, f.Tools, f.Queries) +
+	return fmt.Sprintf("%s: %s, %s\n\n", f.Ranker, text.Counted(f.Tools, "tool"), queriesIn(f.Queries)) +
 		fmt.Sprintf("recall@1    %5.1f %%\nrecall@5    %5.1f %%\nrecall@10   %5.1f %%\n", 100*f.Recall1, 100*f.Recall5, 100*f.Recall10) +
 		fmt.Sprintf("mrr@10      %5.1f %%\nndcg@10     %5.1f %%\ncomplete@5  %5.1f %%\n", 100*f.MRR10, 100*f.NDCG10, 100*f.Complete5) +
 		fmt.Sprintf("hit@1       %5.1f %%\nhit@5       %5.1f %%\n", 100*f.Hit1, 100*f.Hit5) +

@@ -268,7 +268,7 @@ func TestServersComplain(t *testing.T) {
 	config := commandtest.Config(t, `"x": `+commandtest.Raw(t, `{"name": "stir"}, {"name": "shake", "inputSchema": "x"}`, `, "colour": "red"`))
 	stdout, stderr, err := evalServers.Run(t, "-config", config, "-queries", commandtest.WriteFile(t, "q.jsonl", `{"query": "stir", "relevant": ["stir"]}`))
 	require.NoError(t, err)
-	assert.Contains(t, stdout, "1 queries, 1 tools of 1 servers")
+	assert.Contains(t, stdout, "1 query, 1 tool of 1 server")
 	assert.Regexp(t, `(?m)"colour" is not known here and has no effect$`, stderr)
 	assert.Regexp(t, `(?m)^mcphybrid: server "x": tool 1: the inputSchema of "shake" `, stderr)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/findability"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A report is what is said of running servers. Its JSON form is a contract.
@@ -65,7 +66,7 @@ func newMiss(q query, wanted []*mcphybrid.BridgeTool, a findability.Answer) miss
 // print writes the report for people: the figures, the misses, those that a model does not
 // see first, and whether the mark is passed.
 func (r *report) print(s *terminal.Sheet) {
-	s.Text(fmt.Sprintf("%s: %d queries, %d tools of %d servers", r.file, r.Queries, r.Tools, r.Servers))
+	s.Text(fmt.Sprintf("%s: %s, %s of %s", r.file, queriesIn(r.Queries), text.Counted(r.Tools, "tool"), text.Counted(r.Servers, "server")))
 	s.Gap()
 	r.scores.print(s)
 	for _, unseen := range []bool{true, false} {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,8 +24,10 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/trust"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/version"
+	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/debug"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/store"
 )
 
@@ -61,6 +64,7 @@ type gatewayOptions struct {
 //	       ── tools/call ──▶ one tool of mcp-go ──▶ Session.Call ──▶ server
 type gateway struct {
 	opts     gatewayOptions
+	instance string // by which it knows itself
 	mgr      *mcphybrid.Manager
 	front    *server.MCPServer
 	direct   wire.Sink        // the sink of the only client, or nil
@@ -99,7 +103,7 @@ const defaultWait = 4 * time.Second
 func newGateway(opts gatewayOptions) *gateway {
 	opts.limits = opts.limits.WithDefaults()
 	g := &gateway{
-		opts:   opts,
+		opts: opts, instance: rand.Text(),
 		opened: openCalls{waiting: make(map[string]*openCall)}, clients: make(map[string]*conversation), listeners: make(map[server.ClientSession]string), book: newCallBook(opts.servers), figures: figures.New(), logins: new(debug.Logins),
 	}
 	g.idle = sync.NewCond(&g.mu)
@@ -120,9 +124,9 @@ func newGateway(opts gatewayOptions) *gateway {
 		log = slog.New(withoutStarts{log.Handler(), g.all})
 	}
 	g.mgr = mcphybrid.NewManager(&mcphybrid.Options{
-		Servers: first, Cache: opts.cache, Learn: opts.learn, TokenStore: opts.tokens, Logger: opts.trust.Logger(log), Limits: mcphybrid.ServerLimits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
+		Servers: first, Cache: opts.cache, Learn: opts.learn, TokenStore: opts.tokens, Logger: opts.trust.Logger(log), Limits: config.Limits{StartTimeout: servers.StartTimeout}, MaxKept: opts.limits.Results,
 		Trust: opts.trust.Policy, TrustStore: opts.trust.Store(), OpenURL: g.logins.Open,
-		Select: newSelections(), OnEvent: g.event,
+		Select: newSelections(), OnEvent: g.event, Extensions: g.extensions(),
 		OnResources: func(string) {
 			g.tellAll(mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged)
 			g.tellOwn()
@@ -205,6 +209,7 @@ func (g *gateway) newFront() *server.MCPServer {
 	})
 	front := server.NewMCPServer("mcphybrid", version.Of(),
 		append(g.addResources(hooks), g.addSkills(hooks), server.WithToolCapabilities(true), server.WithLogging(), server.WithHooks(hooks))...)
+	g.refuseItself(hooks)
 	g.addNotices(front, hooks)
 	g.addSubscriptions(hooks)
 	front.AddTool(mcp.NewTool(anyTool), g.call)
@@ -228,6 +233,19 @@ func (g *gateway) awaitServers(ctx context.Context) {
 	}
 }
 
+// awaitListing waits until a client is to be told what there is: as long as for all servers at the
+// start, and for the one that it has alone also if that came or is being replaced.
+func (g *gateway) awaitListing(ctx context.Context, c *conversation) {
+	g.awaitServers(ctx)
+	claim, isAnew := g.starts.all()[c.server]
+	if !isAnew || !c.mayHave(rules.Subject{Name: claim.Start(), Server: c.server}) {
+		return
+	}
+	ctx, enough := context.WithTimeout(ctx, g.opts.wait)
+	defer enough()
+	g.awaitStart(ctx, c.server)
+}
+
 // list returns the tools that the client may call now, in the order of its Session.
 func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	c := g.client(ctx)
@@ -236,12 +254,7 @@ func (g *gateway) list(ctx context.Context) []mcp.Tool {
 	if c.hurries {
 		waits, enough = context.WithTimeout(ctx, hurry)
 	}
-	g.awaitServers(waits)
-	if g.starts.isAnew(c.server) {
-		waits, enough := context.WithTimeout(waits, g.opts.wait)
-		g.awaitStart(waits, c.server)
-		enough()
-	}
+	g.awaitListing(waits, c)
 	enough()
 	ready()
 	c.told.Store(false) // the client is told of changes from here on
@@ -278,10 +291,8 @@ func (g *gateway) call(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToo
 		}
 		header = nil // it may be large, and is not needed while the call waits
 		args := c.from.ownURI(string(name), args)
+		g.awaitAsked(ctx, c.from, string(name), args)
 		result, err := g.callTool(ctx, c.from, string(name), args)
-		if unknown := new(mcphybrid.UnknownToolError); errors.As(err, &unknown) && g.awaitServerOf(ctx, unknown) {
-			result, err = g.callTool(ctx, c.from, string(name), args)
-		}
 		if result != nil {
 			copied := *result
 			copied.Result, copied.MultiRoundTripResult = fromHere(result.Result), mcp.MultiRoundTripResult{} // the gateway asks for itself
@@ -347,7 +358,7 @@ func (g *gateway) pass(ctx context.Context, q request, run func(context.Context,
 	g.awaitServers(ctx)
 	c = g.newClientCall(ctx, q.meta)
 	defer c.end()
-	err = run(c.with(broker.Declare(ctx, g.answerable(ctx, nil)), q.meta), c)
+	err = g.serve(c.with(broker.Declare(ctx, g.answerable(ctx, nil)), q.meta), c, run)
 	if err != nil && g.calls.Err() != nil {
 		return errStopped
 	}

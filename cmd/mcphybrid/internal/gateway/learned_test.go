@@ -4,12 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -53,4 +58,28 @@ func TestLearningIsForOneUser(t *testing.T) {
 	err := run(ended, []string{"-config", writeConfig(t, "kitchen"), "-http", "127.0.0.1:0", "-token-file", writeSecret(t, "hunter2"), "-learn", "used.json"}, nil, nil, t.Output())
 	assert.ErrorIs(t, err, errSeveralUsers)
 	assert.NoFileExists(t, "used.json")
+}
+
+// A file that another version has written is told at the start and on the page, and is left alone.
+func TestForeignLearnedFile(t *testing.T) {
+	t.Parallel()
+	const text = `{"version":2,"tools":{}}`
+	file := filepath.Join(t.TempDir(), "used.json")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	learned, err := learning(file, "")
+	require.NoError(t, err)
+	log := new(mcptest.Log)
+	g := newGateway(gatewayOptions{learn: learned, servers: []mcphybrid.ServerConfig{{Name: "x", InProcess: mcptest.Server("x", mcptest.Echo("echo", "Echoes"))}}, log: slog.New(slog.NewTextHandler(log, nil))})
+	<-g.all.Done()
+	const says = " is neither used nor changed: the document has another version: 2, want 1; name another one, or use the version of this program that has written it"
+	assert.Equal(t, 1, strings.Count(log.String(), file+says))
+	_, err = g.mgr.Call(t.Context(), "mcp_x__echo", nil)
+	require.NoError(t, err)
+	w := httptest.NewRecorder()
+	g.page().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/", nil))
+	assert.Contains(t, w.Body.String(), says)
+	g.close()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, text, string(data))
 }

@@ -148,7 +148,12 @@ func (g *gateway) openCall(ctx context.Context, q request, given mcp.InputRespon
 		defer cancel()
 		defer context.AfterFunc(g.calls, cancel)()
 		g.awaitServers(of)
-		o.answer, o.err = hostcode.Call("the gateway", func() (any, error) { return run(o.call.with(of, q.meta), o.call) }) // here, a panic would end it
+		_, o.err = hostcode.Call("the gateway", func() (struct{}, error) { // here, a panic would end it
+			return struct{}{}, g.serve(o.call.with(of, q.meta), o.call, func(ctx context.Context, c *clientCall) (err error) {
+				o.answer, err = run(ctx, c)
+				return err
+			})
+		})
 		if o.err != nil && g.calls.Err() != nil {
 			o.err = errStopped
 		}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,7 +89,7 @@ func (g *gateway) addResources(hooks *server.Hooks) []server.ServerOption {
 func (g *gateway) current(ctx context.Context, changes string) *conversation {
 	c := g.client(ctx)
 	ready := c.Ask(changes)
-	g.awaitServers(ctx)
+	g.awaitListing(ctx, c)
 	ready()
 	return c
 }
@@ -99,11 +98,7 @@ func (g *gateway) read(ctx context.Context, r mcp.ReadResourceRequest) (contents
 	name, _ := r.Params.Arguments[nameKey].(string)
 	err = g.pass(ctx, request{"resources/read", "", name, r.Params.Meta}, func(ctx context.Context, c *clientCall) error {
 		from, uri := c.from.named(name)
-		var result *mcp.ReadResourceResult
-		err := g.afterStart(ctx, cmp.Or(from, c.from.only), func() (err error) {
-			result, err = c.from.session.ReadResource(ctx, from, uri)
-			return err
-		})
+		result, err := c.from.session.ReadResource(ctx, from, uri)
 		if err == nil {
 			contents = make([]mcp.ResourceContents, len(result.Contents))
 			for i, has := range result.Contents {
@@ -138,16 +133,13 @@ func (s scope) promptName(p mcphybrid.Prompt) string {
 }
 
 // promptNamed returns the prompt that the client calls by that name.
-func (g *gateway) promptNamed(ctx context.Context, c *conversation, name string) (found mcphybrid.Prompt, err error) {
-	err = g.afterStart(ctx, cmp.Or(c.server, g.starts.ofNamed(name)), func() error {
-		for _, found = range c.session.Prompts() {
-			if c.has(found.Server) && c.promptName(found) == name {
-				return nil
-			}
+func (c *conversation) promptNamed(name string) (mcphybrid.Prompt, error) {
+	for _, p := range c.session.Prompts() {
+		if c.has(p.Server) && c.promptName(p) == name {
+			return p, nil
 		}
-		return &mcphybrid.UnknownResourceError{ID: name}
-	})
-	return found, err
+	}
+	return mcphybrid.Prompt{}, &mcphybrid.UnknownResourceError{ID: name}
 }
 
 func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
@@ -156,7 +148,7 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetP
 	delete(args, nameKey)
 	q := request{"prompts/get", name, args, r.Params.Meta}
 	result, asks, err := converse(ctx, g, q, r.Params.MultiRoundTripParams, func(ctx context.Context, c *clientCall) (*mcp.GetPromptResult, error) {
-		p, err := g.promptNamed(ctx, c.from, name)
+		p, err := c.from.promptNamed(name)
 		if err != nil {
 			return nil, err
 		}
@@ -185,31 +177,29 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetP
 // A completer passes on requests for completions.
 type completer struct{ g *gateway }
 
-func (by completer) complete(ctx context.Context, find func(context.Context, *conversation) (server string, ref any, err error), argument mcp.CompleteArgument, more mcp.CompleteContext) (values *mcp.Completion, err error) {
+func (by completer) complete(ctx context.Context, find func(*conversation) (server string, ref any, err error), argument mcp.CompleteArgument, more mcp.CompleteContext) (values *mcp.Completion, err error) {
 	err = by.g.pass(ctx, request{"completion/complete", "", argument, nil}, func(ctx context.Context, c *clientCall) error {
-		from, ref, err := find(ctx, c.from)
+		from, ref, err := find(c.from)
 		if err != nil {
 			return err
 		}
-		return by.g.afterStart(ctx, cmp.Or(from, c.from.only), func() (err error) {
-			values, err = c.from.session.Complete(ctx, from, mcp.CompleteParams{Ref: ref, Argument: argument, Context: more})
-			return err
-		})
+		values, err = c.from.session.Complete(ctx, from, mcp.CompleteParams{Ref: ref, Argument: argument, Context: more})
+		return err
 	})
 	return values, err
 }
 
 // CompletePromptArgument implements [server.PromptCompletionProvider].
 func (c completer) CompletePromptArgument(ctx context.Context, name string, a mcp.CompleteArgument, more mcp.CompleteContext) (*mcp.Completion, error) {
-	return c.complete(ctx, func(ctx context.Context, of *conversation) (string, any, error) {
-		p, err := c.g.promptNamed(ctx, of, name)
+	return c.complete(ctx, func(of *conversation) (string, any, error) {
+		p, err := of.promptNamed(name)
 		return p.Server, mcp.PromptReference{Name: p.Name}, err
 	}, a, more)
 }
 
 // CompleteResourceArgument implements [server.ResourceCompletionProvider].
 func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a mcp.CompleteArgument, more mcp.CompleteContext) (*mcp.Completion, error) {
-	values, err := c.complete(ctx, func(_ context.Context, of *conversation) (string, any, error) {
+	values, err := c.complete(ctx, func(of *conversation) (string, any, error) {
 		from, own := of.named(uri)
 		return from, mcp.ResourceReference{URI: own}, nil
 	}, a, more)

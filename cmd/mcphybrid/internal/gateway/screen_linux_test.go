@@ -28,9 +28,9 @@ func TestStartInATerminal(t *testing.T) {
 	assert.Regexp(t, `^2 servers of mcp.json start, 1 switched off; the file is read again when it\s+changes
 clients connect to  http://127.0.0.1:\d+/mcp
 the page is at      http://127.0.0.1:\d+/debug
-✓ a  +\d\.\d\ds  ready, 1 tools
+✓ a  +\d\.\d\ds  ready, 1 tool
 ✗ gone +\d\.\d\ds  failed: program not found: no-such-program
-1 of 2 servers are ready after \d\.\d\ds, with 1 tools
+1 of 2 servers are ready after \d\.\d\ds, with 1 tool
 $`, book.String())
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	naming "github.com/mcphybrid/mcphybrid/internal/names"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 )
 
 // starts is for calls that wait until a server has started, however others do. The zero value
@@ -21,28 +23,84 @@ type starts struct {
 	waiting map[string]chan struct{} // by server; closed when its state changes
 }
 
-// awaitServerOf waits until the server to which an unknown tool would belong has started or
-// failed. It reports whether there is such a server.
-func (g *gateway) awaitServerOf(ctx context.Context, unknown *mcphybrid.UnknownToolError) bool {
-	server := cmp.Or(unknown.Connecting, g.starts.ofNamed(unknown.Name))
-	if server == "" {
-		return false
-	}
-	g.awaitStart(ctx, server)
-	return true
-}
-
-// afterStart makes a request for a resource or a prompt of that server, or of "" if none is
-// named. If the server came or was replaced, and does not have it yet, the request is made again
-// when it has started or failed.
-func (g *gateway) afterStart(ctx context.Context, server string, request func() error) error {
-	isAnew := g.starts.isAnew(server) // read before what it has: one that has started has all
-	err := request()
-	if !isAnew || !errors.Is(err, mcphybrid.ErrUnknownResource) {
+// serve runs a request of a client. If nobody has what it names, and the server of that came or is
+// being replaced, it runs again when that has started or failed. All requests that name something of
+// a server go through it.
+func (g *gateway) serve(ctx context.Context, c *clientCall, run func(context.Context, *clientCall) error) error {
+	anew := g.starts.all() // read before what they have: one that has started has all
+	err := run(ctx, c)
+	lacks := lacking(c.from, anew, err)
+	if lacks.Server == "" || !c.from.mayHave(lacks) {
 		return err
 	}
-	g.awaitStart(ctx, server)
-	return request()
+	g.awaitStart(ctx, lacks.Server)
+	return run(ctx, c)
+}
+
+// awaitAsked waits for the server that a call of a tool for resources or skills names, if it came
+// or is being replaced: what such a tool answers is no error that serve could see.
+func (g *gateway) awaitAsked(ctx context.Context, of *conversation, tool string, args json.RawMessage) {
+	anew := g.starts.all()
+	var in struct {
+		Name, Server, URI string
+		Arguments         json.RawMessage
+	}
+	if len(anew) == 0 || json.Unmarshal(args, &in) != nil {
+		return
+	}
+	if tool == mcphybrid.CallToolName || tool == mcphybrid.ReadOnlyCallToolName {
+		tool, args = in.Name, in.Arguments
+		if in.Server, in.URI = "", ""; json.Unmarshal(args, &in) != nil {
+			return
+		}
+	}
+	claim, isAnew := anew[in.Server]
+	if !isAnew || tool != mcphybrid.ResourceReadToolName && tool != mcphybrid.SkillLoadToolName {
+		return
+	}
+	if of.mayHave(rules.Subject{Name: claim.Start(), Server: in.Server, URI: in.URI}) {
+		g.awaitStart(ctx, in.Server)
+	}
+}
+
+// lacking returns what a request failed for that ended with err: something of a server that is
+// still connecting or among those that come anew. Else the result has no server.
+func lacking(of *conversation, anew map[string]naming.Claim, err error) rules.Subject {
+	tool, other := new(mcphybrid.UnknownToolError), new(mcphybrid.UnknownResourceError)
+	switch {
+	case errors.As(err, &tool) && tool.Connecting != "":
+		return rules.Subject{Name: tool.Name, Server: tool.Connecting}
+	case errors.As(err, &tool):
+		return named(anew, tool.Name)
+	case !errors.As(err, &other) || other.Servers != nil:
+		return rules.Subject{}
+	}
+	if t := named(anew, other.ID); t.Server != "" && other.Server == "" { // a prompt
+		return t
+	}
+	from := cmp.Or(other.Server, of.server, of.only)
+	claim, isAnew := anew[from]
+	if !isAnew {
+		return rules.Subject{}
+	}
+	return rules.Subject{Name: claim.Start(), Server: from, URI: other.ID}
+}
+
+// mayHave reports whether the client's token may permit something of a server that has not started:
+// who may have nothing of it must not learn by waiting that it is there.
+func (c *conversation) mayHave(t rules.Subject) bool {
+	return c.of == nil || rules.Access(c.of.Access).MayPermit(t)
+}
+
+// named returns the tool or prompt with that registered name, if it would belong to one of the
+// servers.
+func named(anew map[string]naming.Claim, registered string) rules.Subject {
+	for _, name := range slices.Sorted(maps.Keys(anew)) {
+		if own, ok := anew[name].Own(registered); ok {
+			return rules.Subject{Name: registered, Server: name, Own: own}
+		}
+	}
+	return rules.Subject{}
 }
 
 // awaitStart waits until that server has started or failed, or until ctx ends, but not longer than
@@ -67,17 +125,11 @@ func (g *gateway) awaitStart(ctx context.Context, server string) {
 	}
 }
 
-// ofNamed returns the server in anew to which the unknown tool or prompt with that registered
-// name would belong, or "".
-func (s *starts) ofNamed(registered string) string {
+// all returns the servers that came, or are being replaced, and have not started.
+func (s *starts) all() map[string]naming.Claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(s.anew)) {
-		if _, ok := s.anew[name].Own(registered); ok {
-			return name
-		}
-	}
-	return ""
+	return maps.Clone(s.anew)
 }
 
 // isAnew reports whether that server came, or is being replaced, and has not started.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/gateway/tokens"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -87,12 +89,13 @@ func TestCallsWaitForServersThatComeLater(t *testing.T) {
 	}
 }
 
-// full is slowServer with a resource, a template and a prompt that complete the value "v".
+// full is slowServer with a resource, a template and a prompt that complete the value "v", and a
+// skill.
 func full(name string, answers <-chan struct{}) mcphybrid.ServerConfig {
 	c := slowServer(name, answers)
 	s := c.InProcess.(*server.MCPServer)
 	for _, option := range []server.ServerOption{
-		server.WithResourceCapabilities(false, true), server.WithPromptCapabilities(true), server.WithCompletions(),
+		server.WithExtensions(map[string]any{skillsExtension: struct{}{}}), server.WithResourceCapabilities(true, true), server.WithPromptCapabilities(true), server.WithCompletions(),
 		server.WithPromptCompletionProvider(completes{}), server.WithResourceCompletionProvider(completes{}),
 	} {
 		option(s)
@@ -105,6 +108,9 @@ func full(name string, answers <-chan struct{}) mcphybrid.ServerConfig {
 	s.AddPrompt(mcp.NewPrompt("greet", mcp.WithArgument("who")), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("content of "+name))}), nil
 	})
+	skilled := &mcptest.Skilled{MCPServer: s, Files: make(map[string]string)}
+	skilled.Has("cook", "content of "+name, "")
+	c.InProcess = skilled
 	return c
 }
 
@@ -118,7 +124,7 @@ func (completes) CompleteResourceArgument(context.Context, string, mcp.CompleteA
 	return &mcp.Completion{Values: []string{"content of a completion"}}, nil
 }
 
-// So does what is asked of its resources and prompts, however they name it.
+// So does whatever is asked of its resources, prompts and skills, however they name it.
 func TestReadsWaitForServersThatComeLater(t *testing.T) {
 	const takes = 2 * time.Second
 	resource, template, prompt := "mcphybrid://comes/x://1", "mcphybrid://comes/t://{id}", "mcp_comes__greet"
@@ -127,12 +133,25 @@ func TestReadsWaitForServersThatComeLater(t *testing.T) {
 		{"comes", "x://1", "t://{id}", "greet"},
 		{"alone", "x://1", "t://{id}", prompt},
 	} {
-		for _, request := range []string{
-			fmt.Sprintf(`"resources/read","params":{"uri":%q}`, test.resource),
-			fmt.Sprintf(`"prompts/get","params":{"name":%q}`, test.prompt),
-			fmt.Sprintf(`"completion/complete","params":{"ref":{"type":"ref/resource","uri":%q},"argument":{"name":"id","value":"v"}}`, test.template),
-			fmt.Sprintf(`"completion/complete","params":{"ref":{"type":"ref/prompt","name":%q},"argument":{"name":"who","value":"v"}}`, test.prompt),
+		skill := "skill://cook/SKILL.md"
+		if test.endpoint == "" {
+			skill = "mcphybrid://comes/" + skill
+		}
+		const read = `{"name":"mcp_resource_read","arguments":{"uri":"x://1","server":"comes"}}`
+		for request, has := range map[string]string{
+			fmt.Sprintf(`"resources/subscribe","params":{"uri":%q}`, test.resource):                                                                    `"result":{`,
+			fmt.Sprintf(`"skills/get","params":{"uri":%q}`, skill):                                                                                     "Says how to cook",
+			`"tools/call","params":` + read:                                                                                                            "content of",
+			`"tools/call","params":{"name":"mcp_tool_call","arguments":` + read + `}`:                                                                  "content of",
+			`"tools/call","params":{"name":"skill_load","arguments":{"name":"skill://cook/SKILL.md","server":"comes"}}`:                                "content of",
+			fmt.Sprintf(`"resources/read","params":{"uri":%q}`, test.resource):                                                                         "content of",
+			fmt.Sprintf(`"prompts/get","params":{"name":%q}`, test.prompt):                                                                             "content of",
+			fmt.Sprintf(`"completion/complete","params":{"ref":{"type":"ref/resource","uri":%q},"argument":{"name":"id","value":"v"}}`, test.template): "content of",
+			fmt.Sprintf(`"completion/complete","params":{"ref":{"type":"ref/prompt","name":%q},"argument":{"name":"who","value":"v"}}`, test.prompt):   "content of",
 		} {
+			if test.endpoint == "comes" && strings.HasPrefix(request, `"tools/call"`) {
+				continue // there, a model has no such tool
+			}
 			synctest.Test(t, func(t *testing.T) {
 				g := quiet(gatewayOptions{wait: defaultWait, grace: time.Second})
 				defer g.close()
@@ -158,10 +177,10 @@ func TestReadsWaitForServersThatComeLater(t *testing.T) {
 					require.NoError(t, err)
 					return string(answer)
 				}
-				assert.Contains(t, ask(request), "content of", test.endpoint)
+				assert.Contains(t, ask(request), has, test.endpoint)
 				assert.Equal(t, takes, time.Since(begun), request)
-				gone := strings.NewReplacer("greet", "goodbye", "x://", "y://", "t://", "u://").Replace(request)
-				assert.NotContains(t, ask(gone), "content of", test.endpoint)
+				gone := strings.NewReplacer("greet", "goodbye", "x://", "y://", "t://", "u://", "cook", "bake").Replace(request)
+				assert.NotContains(t, ask(gone), has, test.endpoint)
 				assert.Equal(t, takes, time.Since(begun), "nothing comes any more")
 			})
 		}
@@ -210,4 +229,71 @@ func TestListsOfOneServerWaitForIt(t *testing.T) {
 			synctest.Wait()
 		}
 	})
+}
+
+// Who may have nothing of a server is answered as if it were not there, and as soon, also while the
+// server is being replaced: before it has begun to start, and while it starts.
+func TestWaitTellsNoServers(t *testing.T) {
+	const takes = 2 * time.Second
+	requests := []string{
+		`"tools/call","params":{"name":"mcp_comes__one"}`,
+		`"tools/call","params":{"name":"mcp_tool_call","arguments":{"name":"mcp_comes__one","arguments":{}}}`,
+		`"tools/call","params":{"name":"mcp_resource_read","arguments":{"uri":"x://1","server":"comes"}}`,
+		`"resources/read","params":{"uri":"mcphybrid://comes/x://1"}`,
+		`"resources/subscribe","params":{"uri":"mcphybrid://comes/x://1"}`,
+		`"skills/get","params":{"uri":"mcphybrid://comes/skill://cook/SKILL.md"}`,
+		`"prompts/get","params":{"name":"mcp_comes__greet"}`,
+		`"completion/complete","params":{"ref":{"type":"ref/prompt","name":"mcp_comes__greet"},"argument":{"name":"who","value":"v"}}`,
+		`"completion/complete","params":{"ref":{"type":"ref/resource","uri":"mcphybrid://comes/t://{id}"},"argument":{"name":"id","value":"v"}}`,
+	}
+	refusal := regexp.MustCompile(`[A-Z2-7]{26}:`) // by which the wire knows one
+	for _, test := range []struct {
+		may   mcphybrid.Access
+		waits bool
+	}{
+		{mcphybrid.Access{Allow: []string{"other/*"}}, false},
+		{mcphybrid.Access{Deny: []string{"comes/*"}}, false},
+		{mcphybrid.Access{Deny: []string{"mcp_comes__*", "comes/*"}}, false},
+		{mcphybrid.Access{Allow: []string{"comes/*"}}, true},
+		{mcphybrid.Access{Deny: []string{"other/*"}}, true},
+	} {
+		for _, starts := range []bool{false, true} {
+			for _, request := range requests {
+				synctest.Test(t, func(t *testing.T) {
+					g := quiet(gatewayOptions{wait: defaultWait, grace: time.Second})
+					defer g.close()
+					<-g.all.Done()
+					defer time.Sleep(takes) // until it has started
+					comes := full("comes", after(takes))
+					g.servers.Store(&[]mcphybrid.ServerConfig{comes, {Name: "other"}})
+					c := newNewcomer(t, g, "one")
+					holds, release := tokens.With(c.ctx, &tokens.Holder{Access: test.may, Over: context.Background()})
+					defer release()
+					if starts {
+						go g.replace(g.begin, "comes", &comes)
+						synctest.Wait()
+					} else { // as while the one before ends
+						time.AfterFunc(takes, g.starts.begin(comes))
+					}
+					ask := func(request string) string {
+						answer, err := json.Marshal(g.front.HandleMessage(holds, json.RawMessage(`{"jsonrpc":"2.0","id":4,"method":`+request+`}`)))
+						require.NoError(t, err)
+						return refusal.ReplaceAllString(strings.ReplaceAll(string(answer), "comes", "nobody"), "")
+					}
+					begun := time.Now()
+					there := ask(request)
+					if test.waits {
+						assert.Equal(t, takes, time.Since(begun), request)
+						return
+					}
+					assert.Zero(t, time.Since(begun), request)
+					assert.Equal(t, ask(strings.ReplaceAll(request, "comes", "nobody")), there, request)
+					c.ctx = holds
+					g.client(holds).server = "comes" // as at an endpoint of its own
+					assert.Empty(t, g.list(holds))
+					assert.Zero(t, time.Since(begun), request)
+				})
+			}
+		}
+	}
 }

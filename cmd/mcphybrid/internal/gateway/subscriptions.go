@@ -67,28 +67,24 @@ type subscription struct {
 
 // subscribe subscribes the client of a request to a resource, if it is not yet.
 func (g *gateway) subscribe(ctx context.Context, name string) error {
-	err := g.pass(ctx, request{string(mcp.MethodResourcesSubscribe), "", name, nil}, func(ctx context.Context, v *clientCall) error {
-		c := v.from
-		if c.id == "" {
+	var c *conversation
+	var sub *subscription // from the first time on that this is tried
+	var stop func()
+	err := g.pass(ctx, request{string(mcp.MethodResourcesSubscribe), "", name, nil}, func(ctx context.Context, v *clientCall) (err error) {
+		if c = v.from; c.id == "" {
 			return errNoSession
 		}
-		sub, err := c.begin(ctx, name)
 		if sub == nil {
-			return err
+			if sub, err = c.begin(ctx, name); sub == nil {
+				return err
+			}
 		}
-		stop, err := g.follow(ctx, &follow{of: c, name: name, told: func(changed string) { c.TellUpdate(name, changed) }, end: func() { c.drop(name, sub) }})
-		c.subscribed.mu.Lock()
-		wanted := c.subscribed.by[name] == sub
-		if sub.stop = stop; err != nil && wanted {
-			delete(c.subscribed.by, name)
-		}
-		close(sub.begun)
-		c.subscribed.mu.Unlock()
-		if err == nil && !wanted { // the client has ended it meanwhile
-			stop()
-		}
+		stop, err = g.follow(ctx, &follow{of: c, name: name, told: func(changed string) { c.TellUpdate(name, changed) }, end: func() { c.drop(name, sub) }})
 		return err
 	})
+	if sub != nil {
+		c.begun(name, sub, stop)
+	}
 	return notFound(ctx, name, g.scope(ctx).refusal(name, err))
 }
 
@@ -116,6 +112,20 @@ func (c *conversation) begin(ctx context.Context, name string) (*subscription, e
 		if sub.stop != nil {
 			return nil, nil
 		}
+	}
+}
+
+// begun notes whether there is a subscription: if so, stop ends it.
+func (c *conversation) begun(name string, sub *subscription, stop func()) {
+	c.subscribed.mu.Lock()
+	wanted := c.subscribed.by[name] == sub
+	if sub.stop = stop; stop == nil && wanted {
+		delete(c.subscribed.by, name)
+	}
+	close(sub.begun)
+	c.subscribed.mu.Unlock()
+	if stop != nil && !wanted { // the client has ended it meanwhile
+		stop()
 	}
 }
 

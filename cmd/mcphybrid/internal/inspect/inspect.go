@@ -118,7 +118,7 @@ func (s *settings) inspect(ctx context.Context, stdout, stderr *os.File) error {
 	opts.OpenURL = servers.ShowPage(stderr)
 	mgr := mcphybrid.NewManager(opts)
 	defer mgr.Close()
-	if err := servers.Start(ctx, mgr, stderr); err != nil {
+	if err := servers.StartTelling(ctx, mgr, stderr); err != nil {
 		return err
 	}
 	if s.login != "" {

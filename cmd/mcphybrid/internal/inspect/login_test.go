@@ -48,7 +48,7 @@ func TestInspectLogin(t *testing.T) {
 
 	stdout, stderr, err = inspect.Run(t, args...)
 	require.NoError(t, err)
-	assert.Empty(t, stderr)
+	assert.Empty(t, withoutWaits(stderr))
 	assert.Contains(t, stdout, "ready")
 	stdout, stderr, err = inspect.Run(t, append(args, "-logout", "web")...)
 	require.ErrorIs(t, err, exit.ErrFound, "the call failed")

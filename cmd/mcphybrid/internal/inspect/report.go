@@ -5,9 +5,11 @@ import (
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A report is the output. Its JSON form is a contract.
@@ -90,7 +92,7 @@ func (r *report) print(s *terminal.Sheet) {
 	}
 	name := servers.NameColumn(names, columns-len(" unauthorized 1000 tools"), strict)
 	for _, server := range r.Servers {
-		s.Text(fmt.Sprintf("%s %-12s %4d tools", name(server.Name), server.State, server.Tools), server.Error)
+		s.Text(fmt.Sprintf("%s %-12s %10s", name(server.Name), server.State, text.Counted(server.Tools, "tool")), server.Error)
 	}
 	for _, problem := range r.Problems {
 		s.Text(problem)

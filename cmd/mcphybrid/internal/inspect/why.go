@@ -47,7 +47,13 @@ func explained(s *mcphybrid.Session, query string, tools []*mcphybrid.BridgeTool
 	case len(best.Parts) == 0 && missing == "":
 		return findability.NoWord
 	case len(best.Parts) == 0:
+		if len(tools) == 1 {
+			return "the only tool has no word of the query: " + missing
+		}
 		return fmt.Sprintf("none of the %d tools has a word of the query: %s", len(tools), missing)
+	}
+	if len(tools) == 1 {
+		return fmt.Sprintf("the only tool, %s, %s", nearest.Name(), findability.Unfound(best))
 	}
 	return fmt.Sprintf("the nearest of %d tools, %s, %s", len(tools), nearest.Name(), findability.Unfound(best))
 }

@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) error {
 	if err := servers.Start(ctx, mgr, stderr); err != nil {
 		return err
 	}
-	return logIn(ctx, mgr, flags.NArg() > 0, terminal.NewSheet(stdout))
+	return logIn(ctx, mgr, flags.NArg() > 0, file.CheckLogins, terminal.NewSheet(stdout))
 }
 
 // chosen returns the servers with these names or, without names, those that may want a login.
@@ -86,7 +86,8 @@ func chosen(all []mcphybrid.ServerConfig, names []string) (list []mcphybrid.Serv
 
 // logIn logs in to the servers that want it, or to all if they were named, one after the
 // other, and writes a line about each, and about those that did not say whether they want it.
-func logIn(ctx context.Context, mgr *mcphybrid.Manager, named bool, sheet *terminal.Sheet) error {
+// Before the first it asks whether logins can be saved.
+func logIn(ctx context.Context, mgr *mcphybrid.Manager, named bool, canSave func() error, sheet *terminal.Sheet) error {
 	wanted, failed, no := 0, 0, "no server"
 	for _, s := range mgr.Servers() {
 		if !named && s.State != mcphybrid.StateUnauthorized {
@@ -96,7 +97,11 @@ func logIn(ctx context.Context, mgr *mcphybrid.Manager, named bool, sheet *termi
 			}
 			continue
 		}
-		wanted++
+		if wanted++; wanted == 1 {
+			if err := canSave(); err != nil {
+				return fmt.Errorf("%w; make room there, let your user write there, or name another folder with -tokens", err)
+			}
+		}
 		err := mgr.Login(ctx, s.Name)
 		switch {
 		case ctx.Err() != nil:

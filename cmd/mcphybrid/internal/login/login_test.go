@@ -109,6 +109,18 @@ func TestServersThatAreDown(t *testing.T) {
 	assert.Contains(t, stdout, "\nno other server wants a login\n")
 }
 
+// In a folder where nothing can be written, nobody is sent to a page in vain.
+func TestLoginThatCanNotBeSaved(t *testing.T) {
+	config := commandtest.Config(t, fmt.Sprintf(`"web": {"url": %q}`, authority(t).Server))
+	unwritable := commandtest.Unwritable(t)
+	stdout, pages, err := browsing(t, "-config", config, "-tokens", unwritable)
+	assert.ErrorContains(t, err, "no login can be saved in "+unwritable+": ")
+	assert.ErrorContains(t, err, "name another folder with -tokens")
+	assert.Equal(t, 1, exit.Status(err))
+	assert.Empty(t, stdout)
+	assert.Empty(t, pages)
+}
+
 // A server that refuses requests but has no authorization server offers no login: a token in its
 // headers helps.
 func TestServersWithoutALogin(t *testing.T) {

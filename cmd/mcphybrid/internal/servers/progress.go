@@ -7,6 +7,7 @@ import (
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -28,7 +29,7 @@ func starting(servers func() []mcphybrid.ServerStatus) func() []string {
 				}
 			}
 		}
-		count := fmt.Sprintf("%d of %d servers are ready", ready, len(all))
+		count := readyOf(ready, len(all))
 		return append(append([]string{count}, lines...), failed...)
 	}
 }
@@ -41,7 +42,7 @@ func startLine(s mcphybrid.ServerStatus, now time.Time) string {
 			note = cause.Of(s.Err).What
 		}
 	case mcphybrid.StateReady:
-		mark, note, took = "✓", fmt.Sprintf("ready, %d tools", s.Tools), s.Took
+		mark, note, took = "✓", "ready, "+text.Counted(s.Tools, "tool"), s.Took
 	case mcphybrid.StateDown:
 		mark, note, took = "✗", "failed: "+cause.Of(s.Err).What, s.Took
 	case mcphybrid.StateUnauthorized:

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -41,7 +44,7 @@ func (f *File) Load(path string) (*config.File, error) {
 
 // Options returns those of a Manager that tries each server once.
 func (f *File) Options(cfg *config.File) *mcphybrid.Options {
-	opts := &mcphybrid.Options{Servers: cfg.Servers, Select: jq.Selector{}, Limits: mcphybrid.ServerLimits{Reconnect: -1}}
+	opts := &mcphybrid.Options{Servers: cfg.Servers, Select: jq.Selector{}, Limits: config.Limits{Reconnect: -1}}
 	if folder := f.Logins(); folder != "" {
 		opts.TokenStore = store.FileTokens(folder)
 	}
@@ -50,6 +53,27 @@ func (f *File) Options(cfg *config.File) *mcphybrid.Options {
 
 // Logins returns the folder in which logins are kept, or "" if there is none.
 func (f *File) Logins() string { return cmp.Or(f.Tokens, usersTokens()) }
+
+// CheckLogins returns an error if no login can be saved. Those that the folder has can be used all
+// the same.
+func (f *File) CheckLogins() error {
+	folder := f.Logins()
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		var made *os.File
+		if made, err = os.CreateTemp(folder, "check.*.tmp"); err == nil {
+			_, err = made.WriteString("x")
+			err = errors.Join(err, made.Close(), os.Remove(made.Name()))
+		}
+	}
+	if at := new(fs.PathError); errors.As(err, &at) {
+		err = at.Err // its path is of a file that was there for a moment
+	}
+	if err != nil {
+		return fmt.Errorf("no login can be saved in %s: %w", folder, err)
+	}
+	return nil
+}
 
 // usersTokens returns where the user's tokens are, or "" if there is no such place.
 func usersTokens() string {
@@ -88,6 +112,49 @@ func Start(ctx context.Context, mgr *mcphybrid.Manager, stderr *os.File) error {
 	}
 	return nil
 }
+
+// StartTelling is Start for a command that says nothing until its servers have started: where
+// nothing is drawn on stderr, it says there what it waits for.
+func StartTelling(ctx context.Context, mgr *mcphybrid.Manager, stderr *os.File) error {
+	started, end := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		if !terminal.IsShown(stderr) {
+			tellWaits(started, mgr.Servers, terminal.NewSheet(stderr).Text)
+		}
+	})
+	err := Start(ctx, mgr, stderr)
+	end()
+	telling.Wait()
+	return err
+}
+
+// tellWaits tells what is waited for, after a second and then less and less often, until ctx ends.
+func tellWaits(ctx context.Context, servers func() []mcphybrid.ServerStatus, write func(...string)) {
+	for after := time.Second; ; after *= 3 {
+		select {
+		case <-time.After(after):
+		case <-ctx.Done():
+			return
+		}
+		var waits []string
+		for _, s := range servers() {
+			if s.State == mcphybrid.StateConnecting || s.State == mcphybrid.StateConfigured {
+				waits = append(waits, s.Name)
+			}
+		}
+		more := ""
+		if many := len(waits) - maxWaits; many > 0 {
+			waits, more = waits[:maxWaits], fmt.Sprintf(" and %d more", many)
+		}
+		if waits != nil {
+			write("waiting for " + strings.Join(waits, ", ") + more + " to start")
+		}
+	}
+}
+
+// maxWaits is how many servers tellWaits names.
+const maxWaits = 5
 
 // awaitWork waits until no server connects any more, or ctx ends.
 func awaitWork(ctx context.Context, servers func() []mcphybrid.ServerStatus) {

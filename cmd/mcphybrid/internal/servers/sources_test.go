@@ -5,17 +5,20 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/config"
 )
 
 func written(t *testing.T, text string) string {
@@ -152,12 +155,37 @@ func TestAwaitWork(t *testing.T) {
 	})
 }
 
+// Who sees nothing drawn is told after a second what is waited for, and then less often.
+func TestTellWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		var said []string
+		servers := func() (list []mcphybrid.ServerStatus) {
+			for i, name := range strings.Fields("a b c d e f g h") {
+				st := mcphybrid.ServerStatus{Name: name, State: mcphybrid.StateConnecting}
+				if time.Since(begun) > time.Duration(i)*2*time.Second {
+					st.State = mcphybrid.StateReady
+				}
+				list = append(list, st)
+			}
+			return append(list, mcphybrid.ServerStatus{Name: "down", State: mcphybrid.StateDown})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		tellWaits(ctx, servers, func(line ...string) {
+			said = append(said, fmt.Sprintf("%v: %s", time.Since(begun), line[0]))
+		})
+		assert.Equal(t, []string{"1s: waiting for b, c, d, e, f and 2 more to start", "4s: waiting for c, d, e, f, g and 1 more to start", "13s: waiting for h to start"}, said)
+	})
+}
+
 func TestStartInterrupted(t *testing.T) {
 	t.Parallel()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer null.Close()
-	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "gone", Command: "no-such-program-anywhere"}}, Limits: mcphybrid.ServerLimits{Reconnect: -1}})
+	mgr := mcphybrid.NewManager(&mcphybrid.Options{Servers: []mcphybrid.ServerConfig{{Name: "gone", Command: "no-such-program-anywhere"}}, Limits: config.Limits{Reconnect: -1}})
 	defer mgr.Close()
 	require.NoError(t, Start(t.Context(), mgr, null), "what is wrong with a server is its status")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -165,7 +193,7 @@ func TestStartInterrupted(t *testing.T) {
 	assert.ErrorIs(t, Start(ctx, mgr, null), ErrInterrupted)
 	lines := starting(mgr.Servers)()
 	require.Len(t, lines, 2)
-	assert.Equal(t, "0 of 1 servers are ready", lines[0])
+	assert.Equal(t, "0 of 1 server is ready", lines[0])
 	assert.Contains(t, lines[1], "✗ gone ")
 }
 

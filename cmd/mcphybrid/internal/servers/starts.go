@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
 
@@ -90,8 +91,21 @@ func became(all []mcphybrid.ServerStatus, took time.Duration) string {
 			cached++
 		}
 	}
+	with := fmt.Sprintf("after %.2fs, with %s", took.Seconds(), text.Counted(tools, "tool"))
 	if cached > 0 {
-		return fmt.Sprintf("%d of %d servers can be used after %.2fs, with %d tools; %d servers are known from the cache until they connect", ready+cached, len(all), took.Seconds(), tools, cached)
+		known := "are known from the cache until they connect"
+		if cached == 1 {
+			known = "is known from the cache until it connects"
+		}
+		return fmt.Sprintf("%d of %s can be used %s; %s %s", ready+cached, text.Counted(len(all), "server"), with, text.Counted(cached, "server"), known)
 	}
-	return fmt.Sprintf("%d of %d servers are ready after %.2fs, with %d tools", ready, len(all), took.Seconds(), tools)
+	return fmt.Sprintf("%s %s", readyOf(ready, len(all)), with)
+}
+
+// readyOf says how many servers of all are ready.
+func readyOf(ready, all int) string {
+	if all == 1 {
+		return fmt.Sprintf("%d of 1 server is ready", ready)
+	}
+	return fmt.Sprintf("%d of %d servers are ready", ready, all)
 }

@@ -47,7 +47,7 @@ func TestStarts(t *testing.T) {
 			"✗ late                   1.00s  failed: not yet",
 			"✓ quick                  1.00s  ready, 2 tools",
 			"✗ gone                   1.00s  failed: no luck",
-			"✓ late                   1.00s  ready, 1 tools",
+			"✓ late                   1.00s  ready, 1 tool",
 			"… still waiting for slow, after 10s",
 			"… still waiting for slow, after 20s",
 			"✓ slow                  20.50s  ready, 3 tools",
@@ -109,5 +109,9 @@ func TestWhatBecameOfTheServers(t *testing.T) {
 	begins := mcphybrid.ServerStatus{State: mcphybrid.StateConnecting}
 	assert.Equal(t, "3 of 4 servers can be used after 0.09s, with 9 tools; 2 servers are known from the cache until they connect",
 		became([]mcphybrid.ServerStatus{ready, rests, refreshes, begins}, 90*time.Millisecond))
+	ready.Tools, rests.Tools = 1, 0
+	assert.Equal(t, "1 of 1 server is ready after 0.09s, with 1 tool", became([]mcphybrid.ServerStatus{ready}, 90*time.Millisecond))
+	assert.Equal(t, "1 of 1 server can be used after 0.09s, with 0 tools; 1 server is known from the cache until it connects", became([]mcphybrid.ServerStatus{rests}, 90*time.Millisecond))
+	ready.Tools = 2
 	assert.Equal(t, "1 of 2 servers are ready after 0.09s, with 2 tools", became([]mcphybrid.ServerStatus{ready, begins}, 90*time.Millisecond))
 }

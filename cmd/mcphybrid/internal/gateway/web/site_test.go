@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -196,7 +198,7 @@ func TestForeignCancellationsAreDropped(t *testing.T) {
 func TestStreamsEnd(t *testing.T) {
 	streams, end := context.WithCancel(t.Context())
 	end()
-	h, _, _ := site(t, "", Front{Streams: streams, Messages: http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+	h, w, _ := site(t, "", Front{Streams: streams, Messages: http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Header.Get(mcp.HeaderMethod) != "" {
 			<-r.Context().Done()
 			return
@@ -205,6 +207,20 @@ func TestStreamsEnd(t *testing.T) {
 	})})
 	assert.Equal(t, 200, ask(h, "POST", "/mcp", "{}", nil).Code)
 	assert.Equal(t, 200, ask(h, "POST", "/mcp", "{}", headers{mcp.HeaderMethod: string(mcp.MethodSubscriptionsListen)}).Code)
+	id, leave := begin(w.Sessions, nil)
+	defer leave()
+	assert.Equal(t, 200, ask(h, "GET", "/mcp", "", headers{server.HeaderKeySessionID: id}).Code)
+}
+
+// A client whose message does not come whole in time is told so.
+func TestMessagesThatDoNotComeWhole(t *testing.T) {
+	h, _, _ := site(t, "", Front{})
+	r := httptest.NewRequest("POST", "http://127.0.0.1/mcp", io.MultiReader(strings.NewReader("{"), iotest.ErrReader(os.ErrDeadlineExceeded)))
+	got := httptest.NewRecorder()
+	h.ServeHTTP(got, r)
+	assert.Equal(t, http.StatusRequestTimeout, got.Code)
+	assert.Equal(t, "the message did not come whole within 30s\n", got.Body.String())
+	assert.Equal(t, "close", got.Header().Get("Connection"))
 }
 
 // The flags for HTTP need an address, and names of hosts are names alone.

@@ -19,8 +19,3 @@ func TestText(t *testing.T) {
 	assert.NotEqual(t, text, NewText("word", prefix("+")))
 	assert.Empty(t, Text{}.Line(2)+Text{}.String()+Text{}.Lines(2), "the zero value has no eraser")
 }
-
-func TestSent(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, 31, Tokens{All: 100, Inline: 1, Meta: 2, Active: 4, Sections: 8, Searches: 16}.Sent())
-}
