@@ -333,7 +333,7 @@ func TestNotesAtTheirLimits(t *testing.T) {
 		first.tool += strings.Repeat("t", left-len("- \n")-len(first.tool)-len(noteLines(first.hints))-spare)
 		block := overrideBlock(append([]noted{first}, list[:9]...))
 		require.Equal(t, spare >= 0, strings.Contains(block, first.tool), spare)
-		require.Equal(t, spare < 0, strings.HasSuffix(block, "\nNotes on 1 tools that you have had for longer are left out.\n"), spare)
+		require.Equal(t, spare < 0, strings.HasSuffix(block, "for longer are left out.\n"), spare)
 	}
 }
 
