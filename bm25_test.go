@@ -11,9 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/search"
 )
 
 // A scanned document is one that shares a term with the query.
@@ -421,5 +422,14 @@ func BenchmarkNewBM25Index(b *testing.B) {
 				NewBM25Index(docs, nil)
 			}
 		})
+	}
+}
+
+// One term is enough to search for. A single byte is none.
+func TestBM25HasTerms(t *testing.T) {
+	t.Parallel()
+	x := NewBM25Index([]string{"create issue"}, nil)
+	for query, want := range map[string]bool{"issue": true, "list issues": true, "none": true, "a": false, "a b": false, "a bc": true, "!": false, "": false, "的": true} {
+		assert.Equal(t, want, x.HasTerms(query), query)
 	}
 }

@@ -80,6 +80,7 @@ func TestMessagesOfSearches(t *testing.T) {
 	}{
 		{"nothing", searchOutcome{keywords: true}, textNothingFound},
 		{"nothing asked", searchOutcome{}, textNothingAsked},
+		{"nothing yet", searchOutcome{keywords: true, connecting: []string{"mail", "of\ntwo lines"}}, textNothingFound + " Still connecting, so not searched yet: mail, of two lines."},
 		{"instructions only", searchOutcome{keywords: true, instructed: true}, textOnlyInstructions + textInstructions},
 		{"instructions, and no keyword", searchOutcome{instructed: true}, textOnlyInstructions + textInstructions},
 		{"tools", searchOutcome{found: 1, keywords: true}, textFoundActive + textUntrusted},

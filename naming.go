@@ -19,7 +19,7 @@ func (src *source) claimNames(book *names.Book) error {
 	}
 	src.claim, src.number, src.collision = c, book.Number(c), nil
 	if first != "" {
-		src.collision = &CollisionError{src.name, c.Wanted, c.Prefix, first}
+		src.collision = &CollisionError{src.name, names.Alone(src.name, src.cfg.Prefix).Prefix, c.Prefix, first}
 	}
 	return nil
 }

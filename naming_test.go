@@ -12,12 +12,13 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/mcphybrid/mcphybrid/store"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // says returns a tool that answers every call with text.
@@ -830,4 +831,29 @@ func exported(t *testing.T, s *mcphybrid.Session) []provider.Tool {
 	list, err := s.Export(provider.Anthropic)
 	require.NoError(t, err)
 	return list
+}
+
+// An entry of an access list means what a server's names would be alone: what is denied by name stays denied, for
+// resources too, if another server has these names.
+func TestDeniedNamesOfResourcesHoldAfterACollision(t *testing.T) {
+	t.Parallel()
+	of := func(name string) mcphybrid.ServerConfig {
+		s := mcpserver.NewMCPServer(name, "1", mcpserver.WithResourceCapabilities(false, false))
+		s.AddTools(says("plain", "Plain."))
+		for _, own := range []string{"secret", "open"} {
+			s.AddResource(mcp.NewResource("mem://"+name+"/"+own, own), nil)
+		}
+		return mcphybrid.ServerConfig{Name: name, InProcess: s}
+	}
+	m := started(t, &mcphybrid.Options{Servers: []mcphybrid.ServerConfig{of("a-b"), of("a_b")}})
+	uris := func(s *mcphybrid.Session) (list []string) {
+		for _, r := range s.Resources() {
+			list = append(list, r.URI)
+		}
+		return list
+	}
+	all := []string{"mem://a-b/open", "mem://a-b/secret", "mem://a_b/open", "mem://a_b/secret"}
+	assert.ElementsMatch(t, all, uris(m.Default()))
+	denied := m.NewSession(&mcphybrid.SessionOptions{Access: mcphybrid.Access{Deny: []string{"mcp_a_b__secret"}}})
+	assert.ElementsMatch(t, []string{all[0], all[2]}, uris(denied))
 }

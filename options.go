@@ -647,10 +647,12 @@ func (o *InlineOptions) setTokens() {
 	amount(&o.deferring, defaultMaxInlineTokens)
 }
 
+// sum returns a + b, neither of which is negative, or NoLimit if that is less.
+func sum(a, b int) int { return a + min(b, NoLimit-a) }
+
 // setListDefaults sets what the options for inline and active tools, which are set,
 // leave of a session's list.
 func (o *Options) setListDefaults() {
-	sum := func(a, b int) int { return a + min(b, NoLimit-a) }
 	most := o.Inline.Max
 	if o.JustInTime != nil {
 		most = max(most, o.JustInTime.Threshold)

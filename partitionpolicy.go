@@ -40,7 +40,7 @@ func (p *policy) matchesOf(t *BridgeTool) *matched {
 
 func (p *policy) match(names rules.Subject) *matched {
 	m := &matched{p, nil, names.MatchesAny(p.pins)}
-	if p.rules != nil && len(p.rules.Rules) > 0 {
+	if len(p.rules.Rules) > 0 {
 		m.rules = p.rules.Matches(names)
 	}
 	return m

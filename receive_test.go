@@ -10,11 +10,12 @@ import (
 	"time"
 
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/names"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // A tool that is listed as it was the time before is the same definition. Any other
@@ -101,4 +102,22 @@ func TestParsingKeepsTheFirstOfAName(t *testing.T) {
 	assert.Equal(t, []string{"first", ""}, []string{defs[0].Description, defs[1].Description})
 	require.Len(t, problems, 1)
 	assert.EqualError(t, problems[0], `mcphybrid: server "s": tool 2: another tool is named "a" too; the first is kept`)
+}
+
+// A list that is received after its time changes nothing, and says so: whichever part is read then.
+func TestReceivingEnds(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var tool, resource, none upstream.List
+	tool.Elements[upstream.Tools] = []upstream.Element{{Raw: json.RawMessage(`{"name":"a"}`)}}
+	resource.Elements[upstream.Resources] = []upstream.Element{{Raw: json.RawMessage(`{"uri":"mem://a","name":"a"}`)}}
+	for name, list := range map[string]upstream.List{"tools": tool, "resources": resource, "tokens": none} {
+		t.Run(name, func(t *testing.T) {
+			m, _ := newTestManager(t, &Options{Tokens: constantTokens(1), Servers: []ServerConfig{inProcess("s", 2)}})
+			before := m.cur.Load()
+			assert.ErrorIs(t, m.receive(ended, m.sources[0], list), context.Canceled)
+			assert.Same(t, before, m.cur.Load())
+		})
+	}
 }

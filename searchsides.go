@@ -61,7 +61,7 @@ func (w searchRequest) most(parts []searchPart) (n int) {
 			return w.n
 		}
 		if !seen[of] {
-			n += most
+			n = sum(n, most)
 		}
 		seen[of] = true
 	}

@@ -238,7 +238,7 @@ func (m *Manager) newUser(id string, opts *UserOptions) (*Manager, error) {
 		opts: m.opts, handler: m.handler, indexer: m.indexer, metaAccess: m.metaAccess, policy: m.policy, skills: m.skills, texts: m.texts, parts: m.parts, validators: m.validators, recorder: m.recorder,
 		below: m.tenant, owner: &owner{id}, user: user{id: id, access: rules.Access(o.Access.Clone()), most: make(map[*owner]int)},
 	}}
-	results := u.limitResults(m.owner, o.SystemResults, defaultSystemResults) + u.limitResults(u.owner, o.UserResults, defaultUserResults)
+	results := sum(u.limitResults(m.owner, o.SystemResults, defaultSystemResults), u.limitResults(u.owner, o.UserResults, defaultUserResults))
 	u.opts.Search.Results = min(results, m.opts.Search.Limit)
 	u.opts.Servers, u.opts.Needs, u.opts.Registry, u.opts.Ask.Hooks = slices.Clone(o.Servers), cloneNeeds(o.Needs), o.Registry, o.Hooks
 	u.opts.Cache, u.opts.TrustStore = storeguard.Document(o.Cache, "UserOptions.Cache", storeguard.MaxCall), storeguard.Document(o.TrustStore, "UserOptions.TrustStore", storeguard.MaxCall)
