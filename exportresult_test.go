@@ -7,13 +7,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/provider"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -84,14 +83,7 @@ func TestExportResultGolden(t *testing.T) {
 					fmt.Fprintf(&b, "\tlost %s\n", loss)
 				}
 			}
-			path := filepath.Join("testdata", "results", string(f)+".golden")
-			if *update {
-				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-				require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), b.String(), "if the change is meant: go test -run ExportResultGolden -update .")
+			golden.Compare(t, "results/"+string(f)+".golden", b.String())
 		})
 	}
 }

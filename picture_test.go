@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,9 +13,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 )
 
@@ -46,14 +43,7 @@ func inPicture(t *testing.T, about string, draw func(p *picture)) {
 		draw(p)
 		text = p.text.String()
 	})
-	path := filepath.Join("testdata", "pictures", strings.TrimPrefix(t.Name(), "TestPictureOf")+".golden")
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), text, "if the change is meant: go test -run %s -update .", t.Name())
+	golden.Compare(t, "pictures/"+strings.TrimPrefix(t.Name(), "TestPictureOf")+".golden", text)
 }
 
 // start starts the Manager of the picture. Its events and its log are in the picture.

@@ -3,8 +3,6 @@ package mcphybrid
 import (
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,14 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid/hints"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // testdata/prompt.golden has every word that the model reads: the sections, the
 // search tool and each answer. So a review sees each change.
@@ -53,14 +50,7 @@ func TestPromptGolden(t *testing.T) {
 		Preconditions: []string{"Log in"}, AntiPatterns: []string{"Drafts"}, ChainsWith: []string{"mcp_x__z"}, OutputShape: "A list of ids",
 	}}}))
 
-	const path = "testdata/prompt.golden"
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), b.String(), "if the change is meant: go test -run PromptGolden -update .")
+	golden.Compare(t, "prompt.golden", b.String())
 	assert.True(t, json.Valid(m.SearchTool().InputSchema()))
 }
 

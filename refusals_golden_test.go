@@ -8,7 +8,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/upstream"
 )
@@ -231,13 +231,7 @@ func TestRefusalsGolden(t *testing.T) {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", kind.title, strings.Join(kind.examples, "\n\n"))
 		assert.GreaterOrEqual(t, len(kind.examples), 3, kind.title)
 	}
-	const path = "testdata/refusals.golden"
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	golden, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(golden), b.String(), "after a deliberate change: go test -run %s -update .", t.Name())
+	golden.Compare(t, "refusals.golden", b.String())
 
 	for _, text := range refusalTexts(t) {
 		found := make(map[string]bool)
@@ -248,7 +242,7 @@ func TestRefusalsGolden(t *testing.T) {
 				}
 			}
 		}
-		assert.GreaterOrEqual(t, len(found), 3, "%s: %s has not three examples with %s", text.at, path, text.pattern)
+		assert.GreaterOrEqual(t, len(found), 3, "%s: testdata/refusals.golden has not three examples with %s", text.at, text.pattern)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/mcphybrid/mcphybrid/provider"
@@ -308,13 +309,7 @@ func TestStateForm(t *testing.T) {
 		fmt.Fprintf(&form, "\t%s, with a tool: %v\n", f.kind, f.tool)
 	}
 	fmt.Fprintf(&form, "told by %q\n", disclosureNames)
-	const file = "testdata/states/form.txt"
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(form.String()), 0o600))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), form.String(), "a reader of another release must not misread it")
+	golden.Compare(t, "states/form.txt", form.String())
 }
 
 // whole returns a state in the form that has all itself and no prefix.

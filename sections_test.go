@@ -187,8 +187,8 @@ func TestListingBudget(t *testing.T) {
 
 	short := Rule{Name: "short", Patterns: []string{"tool_001", "tool_002"}, Action: RuleSummarize}
 	text := sections(5, short)
-	assert.True(t, strings.HasPrefix(text, "- 1 tools of a\n- 1 tools of b\n\n## Additional"), text)
-	assert.True(t, strings.HasSuffix(text, textSummaryHeading+"- 2 tools of a\n- 1 tools of b\n"), text)
+	assert.True(t, strings.HasPrefix(text, "- 1 tool of a\n- 1 tool of b\n\n## Additional"), text)
+	assert.True(t, strings.HasSuffix(text, textSummaryHeading+"- 2 tools of a\n- 1 tool of b\n"), text)
 
 	// Tools that are added later get the rest of the budget.
 	m, _ := newTestManager(t, &Options{Prompt: PromptOptions{ListInline: true, MaxListingTokens: tokens}, Servers: []ServerConfig{inProcess("a", 3)}})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -523,14 +523,7 @@ func TestSkillPromptGolden(t *testing.T) {
 	answer("failed", SkillLoadToolName, `{"name":"code-review"}`)
 	answer("no name", SkillLoadToolName, `{}`)
 
-	const path = "testdata/skills/prompt.golden"
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata/skills", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), b.String(), "if the change is meant: go test -run SkillPromptGolden -update .")
+	golden.Compare(t, "skills/prompt.golden", b.String())
 }
 
 // The limit on a skill's text also applies to a loaded one.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -19,9 +17,9 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/snapshot"
 )
 
@@ -52,27 +50,8 @@ func tellStory(t *testing.T, name, about string, script func(*story)) {
 		s := &story{T: t, begun: time.Now()}
 		s.out.WriteString(about + "\n")
 		script(s)
-		compareGolden(t, filepath.Join("testdata", "stories", name+".golden"), s.out.String())
+		golden.Compare(t, "stories/"+name+".golden", s.out.String())
 	})
-}
-
-// compareGolden compares a text with that of a file, or writes the file with -update.
-func compareGolden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	want, have := strings.Split(string(data), "\n"), strings.Split(got, "\n")
-	for i := range max(len(want), len(have)) {
-		if i >= len(want) || i >= len(have) || want[i] != have[i] {
-			line := func(of []string) string { return strings.Join(of[min(i, len(of)):min(i+3, len(of))], "\n") }
-			require.Failf(t, "another text", "%s:%d has\n%s\nand now it is\n%s\nIf the change is meant: go test -run '^%s$' -update .",
-				path, i+1, line(want), line(have), strings.SplitN(t.Name(), "/", 2)[0])
-		}
-	}
 }
 
 // step does a step, and tells what follows from it until all are waiting.

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"log/slog"
 	"math"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/request"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
@@ -39,7 +39,7 @@ func compareTable(t *testing.T, name, about string, script func(*factTable)) {
 	of := &factTable{story{T: t, begun: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
 	of.out.WriteString(about + "\n\n")
 	script(of)
-	compareGolden(t, filepath.Join("testdata", "tables", name+".golden"), of.out.String())
+	golden.Compare(t, "tables/"+name+".golden", of.out.String())
 }
 
 // row tells of an input and its outputs.

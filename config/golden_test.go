@@ -97,7 +97,7 @@ func pictures(t *testing.T, name, shows string, all []reading) {
 	for _, r := range all {
 		b.WriteString(r.picture(here))
 	}
-	golden.Compare(t, name, b.String())
+	golden.Compare(t, name+".golden", b.String())
 }
 
 // testdata/dialects.golden has what the same keys mean in the file of each client.

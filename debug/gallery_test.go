@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/debug"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/mcphybrid/mcphybrid/snapshot"
@@ -122,7 +123,7 @@ func TestGallery(t *testing.T) {
 		for _, q := range s.asked {
 			fmt.Fprintf(asked, "%+v\n", q)
 		}
-		golden(t, "gallery", "The pages for a developer, of a Manager that has a little of everything.", b.String()+"\n======== what was searched for\n"+asked.String())
+		golden.Compare(t, "gallery.golden", "The pages for a developer, of a Manager that has a little of everything.\n"+b.String()+"\n======== what was searched for\n"+asked.String())
 
 		b.Reset()
 		s.user = "alice"
@@ -153,7 +154,7 @@ func TestGallery(t *testing.T) {
 		gallery(t, &b, o, "view=users")
 		time.Sleep(time.Nanosecond)
 		gallery(t, &b, o, "view=users")
-		golden(t, "gallery-operator", "The pages for an operator, of the same Manager, then buttons, and what they did.", b.String()+"\n======== what was done\n"+strings.Join(s.did, "\n")+"\n")
+		golden.Compare(t, "gallery-operator.golden", "The pages for an operator, of the same Manager, then buttons, and what they did.\n"+b.String()+"\n======== what was done\n"+strings.Join(s.did, "\n")+"\n")
 	})
 }
 
@@ -168,7 +169,7 @@ func TestGalleryOfLimits(t *testing.T) {
 		gallery(t, &b, debug.Guide{}.Operator(empty), "")
 		empty.closed = true
 		gallery(t, &b, debug.Guide{File: "mcp.json"}.Operator(empty), "", "view=tool&name=x")
-		golden(t, "gallery-empty", "The pages of a Manager that has nothing.", b.String())
+		golden.Compare(t, "gallery-empty.golden", "The pages of a Manager that has nothing.\n"+b.String())
 
 		b.Reset()
 		for _, n := range []int{100, 101, 201} {
@@ -201,7 +202,7 @@ func TestGalleryOfLimits(t *testing.T) {
 				}
 			}
 		}
-		golden(t, "gallery-long", "Which rows of long lists are on which page, and where its links lead.", b.String())
+		golden.Compare(t, "gallery-long.golden", "Which rows of long lists are on which page, and where its links lead.\n"+b.String())
 	})
 }
 
@@ -265,7 +266,7 @@ func TestGalleryOfReasons(t *testing.T) {
 			}
 			fmt.Fprintf(&b, "\n======== %d servers are connecting: %d are told of\n", n, strings.Count(ask(h, "view=why&name=nowhere").Body.String(), "still connecting"))
 		}
-		golden(t, "gallery-why", "Why a model does not have a tool, or a search does not find it.", b.String())
+		golden.Compare(t, "gallery-why.golden", "Why a model does not have a tool, or a search does not find it.\n"+b.String())
 	})
 }
 
@@ -289,7 +290,7 @@ func TestGalleryOfExamples(t *testing.T) {
 		gallery(t, &b, debug.Handler(s), "view=search", "view=why&q=kept&refresh=2")
 		s.tools = s.tools[:3]
 		gallery(t, &b, debug.Handler(s), "view=search", "view=why")
-		golden(t, "gallery-examples", "What a person may click on where a page asks for something.", b.String())
+		golden.Compare(t, "gallery-examples.golden", "What a person may click on where a page asks for something.\n"+b.String())
 	})
 }
 
@@ -326,6 +327,6 @@ func TestGalleryOfWrongRequests(t *testing.T) {
 			fmt.Fprintf(&b, "%s: %s\n", name, w.Header().Get(name))
 		}
 		assert.Equal(t, fmt.Sprint(w.Body.Len()), w.Header().Get("Content-Length"))
-		golden(t, "gallery-wrong", "What is said of requests that ask for no page; which numbers are allowed; and what all pages have.", b.String())
+		golden.Compare(t, "gallery-wrong.golden", "What is said of requests that ask for no page; which numbers are allowed; and what all pages have.\n"+b.String())
 	})
 }

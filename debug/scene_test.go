@@ -3,12 +3,9 @@ package debug_test
 import (
 	"context"
 	"encoding/xml"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,11 +13,8 @@ import (
 	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/mcphybrid/mcphybrid/search"
 	"github.com/mcphybrid/mcphybrid/snapshot"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // A scene is a Manager of which a test says all that there is to see.
 type scene struct {
@@ -249,18 +243,4 @@ func gallery(t *testing.T, b *strings.Builder, h http.Handler, queries ...string
 		}
 		b.WriteString(picture(t, body))
 	}
-}
-
-// golden compares a text with the file of that name in testdata, which begins with what it shows.
-func golden(t *testing.T, name, shows, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	got = shows + "\n" + got
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got)
 }

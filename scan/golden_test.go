@@ -96,5 +96,5 @@ func TestMarksGolden(t *testing.T) {
 	} {
 		show(json.RawMessage(raw), raw, nil)
 	}
-	golden.Compare(t, "marks", b.String())
+	golden.Compare(t, "marks.golden", b.String())
 }

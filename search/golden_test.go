@@ -130,7 +130,7 @@ func TestRankedGolden(t *testing.T) {
 	for _, query := range []string{"file", "wish a meeting", "send", "chat", "message", "msg", "coffee", "meeting", "cita", "tormenta", "tormentas", "peek the issue", "create the issue", "brew coffee. It is late.", "read"} {
 		fmt.Fprintf(&b, "%s: %s\n", query, shown(z, z.Search(query, 3, nil)))
 	}
-	golden.Compare(t, "ranked", b.String())
+	golden.Compare(t, "ranked.golden", b.String())
 }
 
 // testdata/messages.golden has what is read of messages beside a search.
@@ -185,5 +185,5 @@ func TestMessagesGolden(t *testing.T) {
 			fmt.Fprintf(&b, "%q: %s\n", words, golden.Text(*l))
 		}
 	}
-	golden.Compare(t, "messages", b.String())
+	golden.Compare(t, "messages.golden", b.String())
 }

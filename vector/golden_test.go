@@ -169,7 +169,7 @@ func TestMemoryStoreGolden(t *testing.T) {
 			fmt.Fprintf(&b, "round %d: %d; %s %v\n", round, len(all), shown(found), err)
 		}
 	}
-	golden.Compare(t, "memory", b.String())
+	golden.Compare(t, "memory.golden", b.String())
 }
 
 // testdata/fused.golden has what merges two results, and which vectors are ones.
@@ -201,7 +201,7 @@ func TestFusedGolden(t *testing.T) {
 	}{{nil, 0, 0}, {nil, 1, 0}, {[][]float32{{1, 2}}, 1, 0}, {[][]float32{{1, 2}, {1}}, 2, 0}, {[][]float32{{1, 2}, {1, 3}}, 2, 2}, {[][]float32{{1, 2}}, 1, 3}, {[][]float32{{1}, {0}}, 2, 0}, {[][]float32{{}}, 1, 0}} {
 		fmt.Fprintf(&b, "%v, %d wanted of %d dimensions: %v\n", c.vectors, c.n, c.dims, CheckAll(c.vectors, c.n, c.dims))
 	}
-	golden.Compare(t, "fused", b.String())
+	golden.Compare(t, "fused.golden", b.String())
 }
 
 // answers is an [http.RoundTripper] that answers by a script and tells of each request.
@@ -373,7 +373,7 @@ func TestHTTPEmbedderGolden(t *testing.T) {
 			fmt.Fprintf(&b, "   %v %v\n", vectors, err)
 		})
 	}
-	golden.Compare(t, "http", b.String())
+	golden.Compare(t, "http.golden", b.String())
 }
 
 // testdata/cache.golden has a story of vectors that are kept between runs.
@@ -518,7 +518,7 @@ func TestCacheGolden(t *testing.T) {
 		save(c, true, "f")
 		has(c)
 	})
-	golden.Compare(t, "cache", b.String())
+	golden.Compare(t, "cache.golden", b.String())
 }
 
 func headerOf(dims, count uint32) []byte {

@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,13 +16,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid/ask"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // A desk is a broker and all that can be seen of it: what a server asks, whom a hook hears of,
 // what the server is answered, and what is logged.
@@ -279,12 +274,6 @@ func TestGoldenQuestions(t *testing.T) {
 		go func() { time.Sleep(time.Second); d.Close() }()
 		d.asks(ctx, mcp.MethodElicitationCreate, form("wait"))
 		d.asks(ctx, mcp.MethodListRoots, "")
-		path := filepath.Join("testdata", "questions.golden")
-		if *update {
-			require.NoError(t, os.WriteFile(path, []byte(d.b.String()), 0o644))
-		}
-		want, err := os.ReadFile(path)
-		require.NoError(t, err)
-		assert.Equal(t, string(want), d.b.String(), "if the change is meant: go test -run Golden -update .")
+		golden.Compare(t, "questions.golden", d.b.String())
 	})
 }

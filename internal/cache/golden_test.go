@@ -3,12 +3,9 @@ package cache
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,14 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/store"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // A walk is two processes over one store, and all that can be seen of both.
 type walk struct {
@@ -248,13 +243,7 @@ func TestGoldenWalks(t *testing.T) {
 					all.WriteString(w.b.String())
 				})
 			}
-			path := filepath.Join("testdata", name+".golden")
-			if *update {
-				require.NoError(t, os.WriteFile(path, []byte(all.String()), 0o644))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), all.String(), "if the change is meant: go test -run Golden -update .")
+			golden.Compare(t, name+".golden", all.String())
 		})
 	}
 }

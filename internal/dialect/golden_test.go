@@ -124,7 +124,7 @@ func TestConvertedGolden(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
-	golden.Compare(t, "converted", b.String())
+	golden.Compare(t, "converted.golden", b.String())
 }
 
 // testdata/strict.golden has which schemas are strict for OpenAI.
@@ -179,7 +179,7 @@ func TestStrictGolden(t *testing.T) {
 	} {
 		fmt.Fprintf(&b, "%-5v  %s\n", IsStrict(json.RawMessage(c.schema)), c.shows)
 	}
-	golden.Compare(t, "strict", b.String())
+	golden.Compare(t, "strict.golden", b.String())
 }
 
 // testdata/expressions.golden has which regular expressions are left out.
@@ -193,5 +193,5 @@ func TestExpressionsGolden(t *testing.T) {
 	} {
 		fmt.Fprintf(&b, "%-12s %s; %s\n", s, cmp.Or(strict.refuses(s), "taken"), cmp.Or(lax.refuses(s), "taken"))
 	}
-	golden.Compare(t, "expressions", b.String())
+	golden.Compare(t, "expressions.golden", b.String())
 }

@@ -20,11 +20,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Compare fails if got is not what testdata/name.golden has. With -update, it writes that.
-// After that, read what has changed: it must be right, not only stored.
+// here is the folder of the package that is tested, wherever a test goes.
+var here, _ = os.Getwd()
+
+// Compare fails if got is not what the file of that name in testdata has. With -update, it writes
+// the file. After that, read what has changed: it must be right, not only stored.
 func Compare(t testing.TB, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
+	path := filepath.Join(here, "testdata", filepath.FromSlash(name))
 	if *update {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
@@ -40,7 +43,8 @@ func Compare(t testing.TB, name, got string) {
 		line++
 	}
 	few := func(lines []string) string { return strings.Join(lines[line:min(len(lines), line+5)], "\n") }
-	assert.Fail(t, fmt.Sprintf("%s differs from line %d on:\n%s\n--- now:\n%s\n--- after a deliberate change: go test -run %s -update, and read what has changed", path, line+1, few(stored), few(seen), t.Name()))
+	assert.Fail(t, fmt.Sprintf("testdata/%s differs from line %d on:\n%s\n--- now:\n%s\n--- after a deliberate change: go test -run '^%s$' -update, and read what has changed",
+		name, line+1, few(stored), few(seen), strings.SplitN(t.Name(), "/", 2)[0]))
 }
 
 // Text returns all of v that is not zero, in one line. It tells an empty list from none,

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,8 +13,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,24 +21,11 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "if the change is meant: go test -run Story -update .")
-}
 
 // A story is all that can be seen of accounts while they are used: what they return, send,
 // keep, log and hide.
@@ -250,7 +234,7 @@ func (s *story) login(what string, a *Account, answer string) {
 
 func (s *story) done(name string) {
 	s.t.Helper()
-	golden(s.t, name, strings.NewReplacer(s.random...).Replace(s.text.String()))
+	golden.Compare(s.t, name, strings.NewReplacer(s.random...).Replace(s.text.String()))
 }
 
 const (
@@ -524,7 +508,7 @@ func TestStoryOfDiscovery(t *testing.T) {
 		s.say("  names none: %v", a.NamesNone(t.Context()))
 		all.WriteString(s.text.String() + "\n")
 	}
-	golden(t, "discovery.golden", all.String())
+	golden.Compare(t, "discovery.golden", all.String())
 }
 
 // Where addresses lead, and what is compared of two.
@@ -554,7 +538,7 @@ func TestStoryOfAddresses(t *testing.T) {
 	for _, pair := range [][2]string{{"https://a", "https://A/x"}, {"https://a", "http://a"}, {"https://a:443", "https://a"}, {"https://a", "%zz"}, {"%zz", "https://a"}, {"%zz", "%zz"}, {"", ""}} {
 		fmt.Fprintf(&b, "%q and %q are of one origin: %v\n", pair[0], pair[1], sameOrigin(pair[0], pair[1]))
 	}
-	golden(t, "addresses.golden", b.String())
+	golden.Compare(t, "addresses.golden", b.String())
 }
 
 // How challenges are read, and what is kept of them.
@@ -577,7 +561,7 @@ func TestStoryOfChallenges(t *testing.T) {
 		header := "Bearer scope=" + strings.Repeat("s", n-len("Bearer scope="))
 		fmt.Fprintf(&b, "of %d bytes: %d are kept\n", n, len(bounded([]string{header})[0]))
 	}
-	golden(t, "challenges.golden", b.String())
+	golden.Compare(t, "challenges.golden", b.String())
 }
 
 // How lists of scopes are put together.
@@ -606,7 +590,7 @@ func TestStoryOfScopes(t *testing.T) {
 		r := record{Scopes: []string{"b"}}
 		fmt.Fprintf(&b, "another process wants %q: %q\n", stored, r.wantedSince(record{Wanted: []string{"a"}}, record{Wanted: slices.Clone(stored)}))
 	}
-	golden(t, "scopes.golden", b.String())
+	golden.Compare(t, "scopes.golden", b.String())
 }
 
 // Where the requests of a login may go, by what is known of the server.
@@ -648,5 +632,5 @@ func TestStoryOfReach(t *testing.T) {
 	for _, e := range []outOfReach{{"h", netip.MustParseAddr("10.0.0.1")}, {"10.0.0.1", netip.MustParseAddr("10.0.0.1")}, {"127.1", netip.Addr{}}} {
 		fmt.Fprintf(&b, "%v\n", &e)
 	}
-	golden(t, "reach.golden", b.String())
+	golden.Compare(t, "reach.golden", b.String())
 }

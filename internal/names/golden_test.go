@@ -91,5 +91,5 @@ func TestNamesGolden(t *testing.T) {
 	for _, merged := range [][]Claim{Merge([]Claim{{"a", "mcp_x", "mcp_x"}}, []Claim{{"b", "mcp_x", "mcp_x"}, {"c", "mcp_c", "mcp_c"}}), Merge(nil, nil), Merge(nil, []Claim{{"b", "mcp_b", "mcp_b"}, {"a", "mcp_b", "mcp_z"}, {"a", "mcp_a", "mcp_a"}})} {
 		fmt.Fprintf(&b, "   merged %s\n", golden.Text(merged))
 	}
-	golden.Compare(t, "names", b.String())
+	golden.Compare(t, "names.golden", b.String())
 }

@@ -2,18 +2,12 @@ package redact
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 // What is left of texts with secrets, in each form in which people see them.
 func TestGoldenRedacted(t *testing.T) {
@@ -57,11 +51,5 @@ func TestGoldenRedacted(t *testing.T) {
 	for _, terms := range [][2]string{{"pass", "x"}, {"pass", "pass"}, {"pas", "x"}, {"word", "x"}, {"tok1", "x"}, {"ok1", "x"}, {"long", "x"}, {"other", "x"}, {"passw", "x"}, {"", "x"}} {
 		fmt.Fprintf(&b, "%q, %q: %q\n", terms[0], terms[1], e.Term(terms[0], terms[1]))
 	}
-	path := filepath.Join("testdata", "redacted.golden")
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), b.String(), "if the change is meant: go test -run Golden -update .")
+	golden.Compare(t, "redacted.golden", b.String())
 }

@@ -63,7 +63,7 @@ func TestURIsGolden(t *testing.T) {
 	}
 	long, _ := parseTemplate("{+a}")
 	fmt.Fprintf(&b, "as long as may be %v, longer %v\n", long.matches(strings.Repeat("a", MaxURI)), long.matches(strings.Repeat("a", MaxURI+1)))
-	golden.Compare(t, "uris", b.String())
+	golden.Compare(t, "uris.golden", b.String())
 }
 
 // testdata/items.golden has what is read of elements of lists.
@@ -141,7 +141,7 @@ func TestItemsGolden(t *testing.T) {
 	it := many(maxSkillFiles)
 	many(maxSkillFiles + 1)
 	fmt.Fprintf(&b, "file f3 %s, none %v\n", it.Manifest.File("skill://s/f3.md").Path, it.Manifest.File("skill://s/f"))
-	golden.Compare(t, "items", b.String())
+	golden.Compare(t, "items.golden", b.String())
 }
 
 // testdata/links.golden has what is read of contents.
@@ -210,7 +210,7 @@ func TestLinksGolden(t *testing.T) {
 	other.Size = 4
 	_, err := other.Verify(&mcp.ReadResourceResult{Contents: []mcp.ResourceContents{mcp.TextResourceContents{Text: "abc"}}})
 	fmt.Fprintf(&b, "of another size %v\n", err)
-	golden.Compare(t, "links", b.String())
+	golden.Compare(t, "links.golden", b.String())
 }
 
 func mustHex(s string) []byte {

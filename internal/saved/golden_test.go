@@ -92,5 +92,5 @@ func TestStatesGolden(t *testing.T) {
 		data, _ := json.Marshal(other)
 		fmt.Fprintf(&b, "%v %s\n", one.Same(&other), data)
 	}
-	golden.Compare(t, "states", b.String())
+	golden.Compare(t, "states.golden", b.String())
 }

@@ -84,7 +84,7 @@ what Prune leaves, whether it is portable, what null means, an example, what rea
 		}
 		b.WriteString("\n")
 	}
-	golden.Compare(t, "schemas", b.String())
+	golden.Compare(t, "schemas.golden", b.String())
 }
 
 type schemaCase struct {
@@ -296,7 +296,7 @@ func TestPatternsGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&b, ", keeps %d\n", p.kept())
 	}
-	golden.Compare(t, "patterns", b.String())
+	golden.Compare(t, "patterns.golden", b.String())
 }
 
 // testdata/arguments.golden has what is read of arguments that are passed in any way.
@@ -350,7 +350,7 @@ func TestArgumentsGolden(t *testing.T) {
 		err := Members(json.RawMessage(raw), &in, "query", func() bool { return in.Query == "" })
 		fmt.Fprintf(&b, "%-24s %s %v\n", raw, golden.Text(in), err)
 	}
-	golden.Compare(t, "arguments", b.String())
+	golden.Compare(t, "arguments.golden", b.String())
 }
 
 // failing is a value of a host that can't be written.

@@ -3,12 +3,10 @@ package trust
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,20 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "if the change is meant: go test -run Golden -update .")
-}
 
 // plain is a definition whose hash can be read: a1 and a1' are written in two ways and say the same.
 func plain(written string) *Definition {
@@ -173,7 +160,7 @@ func TestGoldenMerge(t *testing.T) {
 				}
 			}
 		}
-		golden(t, "merge.golden", b.String())
+		golden.Compare(t, "merge.golden", b.String())
 	})
 }
 
@@ -238,7 +225,7 @@ func TestGoldenWalks(t *testing.T) {
 				}
 			}
 		}
-		golden(t, "walks.golden", b.String())
+		golden.Compare(t, "walks.golden", b.String())
 	})
 }
 

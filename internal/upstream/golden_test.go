@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,25 +18,12 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got, "if the change is meant: go test -run Golden -update .")
-}
 
 // short returns a text in quotes, without its middle if it is long.
 func short(text string) string {
@@ -116,7 +100,7 @@ func TestGoldenSecrets(t *testing.T) {
 		many.hold(fmt.Sprintf("more%d", i), []string{fmt.Sprintf("of-more-%d", i)})
 	}
 	fmt.Fprintf(&b, "\n  %d names, %q is known, %q under the name of those beyond\n", len(many.late), many.known(), many.late["secret"])
-	golden(t, "secrets.golden", b.String())
+	golden.Compare(t, "secrets.golden", b.String())
 }
 
 // What a child sends is read line by line, and what is too long is replaced.
@@ -145,7 +129,7 @@ func TestGoldenFrames(t *testing.T) {
 			fmt.Fprintf(&b, "%s\n  is read as %s, begins %d, ends with %q, %v\n", short(in), short(string(got)), begins, ended, err)
 			time.Sleep(time.Second)
 		}
-		golden(t, "frames.golden", b.String())
+		golden.Compare(t, "frames.golden", b.String())
 	})
 }
 
@@ -210,7 +194,7 @@ func TestGoldenBodies(t *testing.T) {
 			fmt.Fprintf(&b, "%s\n  is read as %s, %v\n", short(in), short(string(got)), err)
 			time.Sleep(time.Second)
 		}
-		golden(t, "bodies.golden", b.String())
+		golden.Compare(t, "bodies.golden", b.String())
 	})
 }
 
@@ -247,7 +231,7 @@ func TestGoldenUnasked(t *testing.T) {
 			}
 			fmt.Fprintf(&b, " %d bytes are left\n", u.bytes)
 		}
-		golden(t, "unasked.golden", b.String())
+		golden.Compare(t, "unasked.golden", b.String())
 	})
 }
 
@@ -311,7 +295,7 @@ func TestGoldenPages(t *testing.T) {
 		deepest, paths := extent(json.RawMessage(raw))
 		fmt.Fprintf(&b, "%q has %d levels, and paths of %d bytes\n", raw, deepest, paths)
 	}
-	golden(t, "pages.golden", b.String())
+	golden.Compare(t, "pages.golden", b.String())
 }
 
 // What a server says of waiting, how long we wait, and when calls are refused.
@@ -411,7 +395,7 @@ func TestGoldenWaits(t *testing.T) {
 			st := c.status(Status{State: Ready})
 			fmt.Fprintf(&b, " is %s, %v, until %s; a server that is down stays %s\n", st.State, st.Err, st.Retry.UTC().Format(time.TimeOnly), c.status(Status{State: Down}).State)
 		}
-		golden(t, "waits.golden", b.String())
+		golden.Compare(t, "waits.golden", b.String())
 	})
 }
 
@@ -435,7 +419,7 @@ func TestGoldenLogs(t *testing.T) {
 				"any", []string{"the-secret"}, slog.Group("group", "inner", "the-secret"))
 		}
 	}
-	golden(t, "logs.golden", b.String())
+	golden.Compare(t, "logs.golden", b.String())
 }
 
 // What answers say of protocols, headers that a command prints, and how long a child that works is waited for.
@@ -495,7 +479,7 @@ func TestGoldenFirstAnswers(t *testing.T) {
 	for _, w := range []work{{}, {runnable: true}, {computed: 20 * time.Millisecond}, {computed: 19 * time.Millisecond}, {written: 1}} {
 		fmt.Fprintf(&b, "%+v is more than nothing in a second: %v, than itself %v\n", w, w.isMore(work{}, time.Second), w.isMore(w, time.Second))
 	}
-	golden(t, "firstanswers.golden", b.String())
+	golden.Compare(t, "firstanswers.golden", b.String())
 }
 
 // While a child works, the clock of its start stands still, for five minutes at most.
@@ -527,6 +511,6 @@ func TestGoldenHolds(t *testing.T) {
 			fmt.Fprintf(&b, ", and ends after %v\n", time.Since(begun))
 			release()
 		}
-		golden(t, "holds.golden", b.String())
+		golden.Compare(t, "holds.golden", b.String())
 	})
 }

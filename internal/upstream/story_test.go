@@ -23,6 +23,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
 
 // A story is all that can be seen of a server over HTTP: what is sent to it, its states, its
@@ -317,7 +318,7 @@ func (s *story) wait(d time.Duration, why string) {
 func (s *story) done(name string) {
 	s.t.Helper()
 	s.flush()
-	golden(s.t, name, s.text.String())
+	golden.Compare(s.t, name, s.text.String())
 }
 
 const before2026 = `result session-1 | {"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{}},"serverInfo":{"name":"s","version":"1"},"instructions":"Use me."}`
@@ -620,7 +621,7 @@ func TestGoldenStarts(t *testing.T) {
 			all.WriteString(s.text.String() + "\n")
 		})
 	}
-	golden(t, "starts.golden", all.String())
+	golden.Compare(t, "starts.golden", all.String())
 }
 
 // A server over the older transport, where answers come on one stream.
@@ -747,7 +748,7 @@ func TestGoldenCalls(t *testing.T) {
 			all.WriteString(s.text.String() + "\n")
 		})
 	}
-	golden(t, "calls.golden", all.String())
+	golden.Compare(t, "calls.golden", all.String())
 }
 
 // shortened returns a result as it can be shown.
@@ -838,5 +839,5 @@ func TestGoldenAsked(t *testing.T) {
 			all.WriteString(s.text.String() + "\n")
 		})
 	}
-	golden(t, "asked.golden", all.String())
+	golden.Compare(t, "asked.golden", all.String())
 }

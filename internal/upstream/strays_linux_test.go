@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
 
 // Which processes are a child's, by what the kernel says of all at one moment after another.
@@ -49,5 +51,5 @@ func TestGoldenStrays(t *testing.T) {
 		p := statOf([]byte(line))
 		fmt.Fprintf(&b, "%.60q: %q, parent %d, began %q, worked %v\n", line, p.state, p.parent, p.began, p.worked)
 	}
-	golden(t, "strays.golden", b.String())
+	golden.Compare(t, "strays.golden", b.String())
 }

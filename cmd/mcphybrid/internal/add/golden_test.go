@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,7 +48,7 @@ func TestFilesWithOneMore(t *testing.T) {
 			fmt.Fprintf(&b, "\n======== %s, name %q\n%s%s\n", filepath.Base(path), name, next, saysWhy(err))
 		}
 	}
-	commandtest.Golden(t, "inserted.golden", strings.ReplaceAll(b.String(), dir+string(filepath.Separator), ""))
+	golden.Compare(t, "inserted.golden", strings.ReplaceAll(b.String(), dir+string(filepath.Separator), ""))
 }
 
 func saysWhy(err error) string {
@@ -86,7 +86,7 @@ func TestProposals(t *testing.T) {
 	for _, id := range []string{"", "a", "Z", "aZ09", "0a9", "_a_", "a-b.c/d", "é", "@[`{", "az", "AZ", "9"} {
 		fmt.Fprintf(&b, "\nthe variable of %q is %q", id, variable(id))
 	}
-	commandtest.Golden(t, "proposals.golden", b.String()+"\n")
+	golden.Compare(t, "proposals.golden", b.String()+"\n")
 }
 
 // Which server of a list is meant by a name.
@@ -125,7 +125,7 @@ func TestMatches(t *testing.T) {
 			}
 		}
 	}
-	commandtest.Golden(t, "matches.golden", b.String()+"\n")
+	golden.Compare(t, "matches.golden", b.String()+"\n")
 }
 
 // All that the command prints, when it asks and when it does not.
@@ -156,7 +156,7 @@ func TestWhatIsPrinted(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, ".mcp-*"))
 	require.NoError(t, err)
 	require.Empty(t, left, "no temporary file stays")
-	commandtest.Golden(t, "printed.golden", strings.ReplaceAll(b.String(), dir, "DIR"))
+	golden.Compare(t, "printed.golden", strings.ReplaceAll(b.String(), dir, "DIR"))
 }
 
 // An address is asked over https, and by a number of loopback also over http: by no name, which somebody else may answer to.

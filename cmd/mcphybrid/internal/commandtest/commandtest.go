@@ -3,7 +3,6 @@ package commandtest
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -115,21 +113,6 @@ func Screens(t *testing.T) string {
 
 // Here is the folder of the package that is tested, wherever a test goes.
 var Here, _ = os.Getwd()
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// Golden compares what a command printed with a file in testdata.
-func Golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join(Here, "testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got)
-}
 
 // Timeless returns text with other times that take as many columns.
 func Timeless(text string) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/mcphybrid/mcphybrid/internal/terminal/terminaltest"
 	"github.com/stretchr/testify/assert"
@@ -24,10 +25,10 @@ func (run Command) Compare(t *testing.T, name string, check func(error), args ..
 			assert.LessOrEqual(t, terminal.Width(strings.TrimSuffix(line, "\n")), columns, "%q", line)
 			assert.NotContains(t, line, "\x1b")
 		}
-		Golden(t, fmt.Sprintf("%s%d.golden", name, columns), text)
+		golden.Compare(t, fmt.Sprintf("%s%d.golden", name, columns), text)
 	}
 	stdout, _, err := run.Run(t, args...)
 	check(err)
 	assert.NotContains(t, stdout, "…", "nothing is cut in a pipe")
-	Golden(t, name+"-pipe.golden", Timeless(stdout))
+	golden.Compare(t, name+"-pipe.golden", Timeless(stdout))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/servers"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/stretchr/testify/assert"
@@ -144,7 +145,7 @@ func TestFindings(t *testing.T) {
 		}
 	}
 	d.print(terminal.Paper(&b, 100), false)
-	commandtest.Golden(t, "findings.golden", b.String())
+	golden.Compare(t, "findings.golden", b.String())
 	for _, k := range kinds {
 		assert.True(t, covered[k.name] || k.name == "slow" || k.name == "logins" || k.name == "unsaved" || k.name == "learned", "%s has no case", k.name)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/cause"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/mcphybrid/mcphybrid/scan"
 	"github.com/stretchr/testify/require"
@@ -63,7 +63,7 @@ func TestSecretsOfServers(t *testing.T) {
 	for _, text := range []string{`a"b secret`, `a\"b secret`, `a%22b+secret`, `a"b  secret`, ""} {
 		fmt.Fprintf(&b, "\n%q is written in %q: %v", `a"b secret`, text, (&checkup{text: text}).written(`a"b secret`))
 	}
-	commandtest.Golden(t, "secrets.golden", b.String()+"\n")
+	golden.Compare(t, "secrets.golden", b.String()+"\n")
 }
 
 // Which ailment a server has that is not ready, and the kinds of what a Manager reports.
@@ -117,7 +117,7 @@ func TestAilments(t *testing.T) {
 	for _, text := range []string{"", "one", "a b c d e f g h", "a b c d e f g h i", " a\n b "} {
 		fmt.Fprintf(&b, "%q is cut to %q\n", text, cut(text))
 	}
-	commandtest.Golden(t, "ailments.golden", b.String())
+	golden.Compare(t, "ailments.golden", b.String())
 }
 
 // kitchen starts a Manager with these tools, by server.
@@ -155,7 +155,7 @@ func TestVerbsAlone(t *testing.T) {
 	for _, s := range sniff(mgr.Default(), mgr.Default().Placements()) {
 		fmt.Fprintf(&b, "%s of %s: %s\n", s.kind, s.server, s.what)
 	}
-	commandtest.Golden(t, "smells.golden", b.String())
+	golden.Compare(t, "smells.golden", b.String())
 }
 
 // What is found in tools: names that are rewritten, output schemas that clients refuse, marks.
@@ -210,5 +210,5 @@ func TestFindingsInTools(t *testing.T) {
 		listed(&b, func(_ *checkup, tell teller) { c.empty(tell) })
 	}
 	c.statuses = states
-	commandtest.Golden(t, "tools.golden", b.String())
+	golden.Compare(t, "tools.golden", b.String())
 }

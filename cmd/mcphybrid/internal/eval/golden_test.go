@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/findability"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/terminal"
 	"github.com/stretchr/testify/assert"
@@ -70,7 +70,7 @@ func TestFlags(t *testing.T) {
 	var help bytes.Buffer
 	_, _ = new(settings).parse([]string{"-h"}, &help)
 	b.WriteString("\n" + help.String())
-	commandtest.Golden(t, "flags.golden", b.String())
+	golden.Compare(t, "flags.golden", b.String())
 }
 
 // How queries are changed before they are asked.
@@ -107,7 +107,7 @@ func TestChangedQueries(t *testing.T) {
 	s := settings{slips: true, context: 1}
 	s.alter(queries)
 	fmt.Fprintf(&b, "altered: %s\n", queries[5].Query)
-	commandtest.Golden(t, "queries.golden", b.String())
+	golden.Compare(t, "queries.golden", b.String())
 }
 
 // The tables of runs that are compared, and of corpora.
@@ -152,7 +152,7 @@ func TestTables(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "of %d times: p1 %v, p50 %v, p99 %v, p100 %v\n", n+1, percentile(times, 1), percentile(times, 50), percentile(times, 99), percentile(times, 100))
 	}
-	commandtest.Golden(t, "tables.golden", b.String())
+	golden.Compare(t, "tables.golden", b.String())
 }
 
 // The report of running servers, for people and as JSON.
@@ -185,7 +185,7 @@ func TestReport(t *testing.T) {
 		require.NoError(t, err)
 		fmt.Fprintf(&b, "\n%s\n%s\n", printed, data)
 	}
-	commandtest.Golden(t, "report.golden", b.String())
+	golden.Compare(t, "report.golden", b.String())
 }
 
 // timeless replaces what differs from run to run.
@@ -265,7 +265,7 @@ func TestSmallCorpora(t *testing.T) {
 	saved, err := os.ReadFile(filepath.Join(dir, "saved.json"))
 	require.NoError(t, err)
 	b.WriteString("\n======== saved.json\n" + timeless(string(saved)))
-	commandtest.Golden(t, "corpora.golden", strings.ReplaceAll(b.String(), dir+string(filepath.Separator), ""))
+	golden.Compare(t, "corpora.golden", strings.ReplaceAll(b.String(), dir+string(filepath.Separator), ""))
 }
 
 // A line of progress is drawn anew as often as one can see, and at the first and last step of each work.
@@ -298,7 +298,7 @@ func TestProgressLines(t *testing.T) {
 		step(0, "", 0)
 		step(0, "", 0)
 		step(1, "again", 3)
-		commandtest.Golden(t, "progress.golden", b.String())
+		golden.Compare(t, "progress.golden", b.String())
 	})
 }
 
@@ -337,7 +337,7 @@ func TestRefusedFiles(t *testing.T) {
 		fmt.Fprintf(&b, "\nsuggested: %q\n", suggestion(w))
 	}
 	b.WriteString(hint([]string{"a", "b"}) + "\n")
-	commandtest.Golden(t, "files.golden", b.String())
+	golden.Compare(t, "files.golden", b.String())
 }
 
 // Lists of a miss are [] in JSON if they are empty, and its own: what is changed in them changes no answer.

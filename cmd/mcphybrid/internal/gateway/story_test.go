@@ -18,8 +18,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid"
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/version"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/require"
 )
@@ -147,7 +147,7 @@ func (s *story) end(name, shows string) {
 // compare compares the story so far with a golden file, which begins with what it shows.
 func (s *story) compare(name, shows string) {
 	s.t.Helper()
-	commandtest.Golden(s.t, name+".golden", shows+"\n"+s.told.String())
+	golden.Compare(s.t, name+".golden", shows+"\n"+s.told.String())
 }
 
 // larder is a server with tools of all kinds of answers, resources and prompts.

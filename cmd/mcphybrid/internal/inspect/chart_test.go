@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
 
 // What servers cost, as bars of several widths.
@@ -26,5 +26,5 @@ func TestCharts(t *testing.T) {
 			fmt.Fprintf(&b, "%d and %d of 10 in %d: [%s]\n", c.inline, c.deferred, columns, c.bar(10, columns))
 		}
 	}
-	commandtest.Golden(t, "charts.golden", b.String())
+	golden.Compare(t, "charts.golden", b.String())
 }

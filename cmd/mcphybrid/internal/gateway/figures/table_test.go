@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
 
 // All that is exposed of calls of each outcome, at the bounds and beyond them.
@@ -29,5 +29,5 @@ func TestExposition(t *testing.T) {
 	e.Gauge("open", "How many are open.", -3)
 	e.Sample("bare", 0.25)
 	e.Sample("several", 1e9, "a", "1", "b", "2")
-	commandtest.Golden(t, "exposition.golden", b.String())
+	golden.Compare(t, "exposition.golden", b.String())
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -49,7 +50,7 @@ func TestFilesOfTokens(t *testing.T) {
 	for _, pattern := range []string{"", " a", "a ", "a", "a[b]", "a]", `a\b`, "/", "a/", "/a", "a/*", "*/", "?/", "/*", "/?", "\u200ba", "a\u200b"} {
 		fmt.Fprintf(&b, "the pattern %q: %v\n", pattern, checkPatterns(nil, []string{pattern}))
 	}
-	commandtest.Golden(t, "tokens.golden", b.String())
+	golden.Compare(t, "tokens.golden", b.String())
 }
 
 // Without tokens nobody needs one, and what has no token is current; a failed reading changes nothing.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
 
 // A named stream tells what it takes; one that is deaf takes nothing.
@@ -116,6 +116,6 @@ func TestStoryOfNotices(t *testing.T) {
 			n.due = slices.Delete(n.due, 1, maxUpdates-1) // the picture has the first, and the last
 		})
 		step("a stream opens", attach(stream("fourth"), true))
-		commandtest.Golden(t, "notices.golden", b.String())
+		golden.Compare(t, "notices.golden", b.String())
 	})
 }
