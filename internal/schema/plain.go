@@ -160,9 +160,8 @@ func (p *plainSchema) accepts(args []byte) bool {
 		i, ok := p.properties[string(name)]
 		switch {
 		case ok:
-			twice := seen&(1<<i) != 0
 			seen |= 1 << i
-			if twice || !p.types[i].accepts(&r) {
+			if !p.types[i].accepts(&r) {
 				return false
 			}
 		case p.closed:

@@ -77,13 +77,10 @@ func Unportable(schema json.RawMessage) (at string, is bool) {
 // does not tell. Of a reference to a part that is not there, it is where that would be.
 func placeOf(err error) (at string) {
 	invalid, missing := new(jsonschema.SchemaValidationError), new(jsonschema.JSONPointerNotFoundError)
-	leaf := new(jsonschema.ValidationError)
+	whole := new(jsonschema.ValidationError)
 	switch {
-	case errors.As(err, &invalid) && errors.As(invalid.Err, &leaf):
-		for len(leaf.Causes) > 0 {
-			leaf = leaf.Causes[0]
-		}
-		for _, name := range leaf.InstanceLocation {
+	case errors.As(err, &invalid) && errors.As(invalid.Err, &whole):
+		for _, name := range firstPlace(whole) {
 			at = below(at, name)
 		}
 	case errors.As(err, &missing):
@@ -91,6 +88,20 @@ func placeOf(err error) (at string) {
 		at, _ = url.PathUnescape(fragment)
 	}
 	return text.Line(at, maxPlace)
+}
+
+// firstPlace returns the first place at which there is a mistake. The library has them in the order
+// of a map.
+func firstPlace(e *jsonschema.ValidationError) (first []string) {
+	if len(e.Causes) == 0 {
+		return e.InstanceLocation
+	}
+	for i, cause := range e.Causes {
+		if place := firstPlace(cause); i == 0 || slices.Compare(place, first) < 0 {
+			first = place
+		}
+	}
+	return first
 }
 
 // below returns the JSON pointer of a member, or an element, of the value at another one.

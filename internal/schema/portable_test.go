@@ -65,6 +65,10 @@ func TestUnportableIsPlaced(t *testing.T) {
 		assert.True(t, is, schema)
 		assert.Equal(t, want, at, schema)
 	}
+	for range 50 { // the library goes through maps
+		at, _ := Unportable(json.RawMessage(`{"type":"object","properties":{"c":{"minLength":-1},"a":{"minLength":-1,"items":7},"b":{"type":1}}}`))
+		assert.Equal(t, "/properties/a/items", at)
+	}
 	_, is := Unportable(json.RawMessage(`{"type":"object"}`))
 	assert.False(t, is)
 }

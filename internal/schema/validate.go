@@ -77,16 +77,13 @@ func (v *Validator) Validate(args json.RawMessage) (violations []Violation, more
 		}
 	}()
 	schema, err := v.compiled()
-	if err != nil {
-		return nil, 0
-	}
-	if schema.plain != nil && schema.plain.accepts(args) {
+	if err == nil && schema.plain != nil && schema.plain.accepts(args) && text.Distinct(args) {
 		return nil, 0
 	}
 	if name := text.Twice(args); name != "" {
 		return []Violation{{Problem: fmt.Sprintf("has the member %q more than once", text.Line(name, maxQuoted))}}, 0
 	}
-	if text.CountValues(args) > maxSteps { // to decode one takes as long as a step, and text.ValueSize
+	if err != nil || text.CountValues(args) > maxSteps { // to decode one takes as long as a step, and text.ValueSize
 		return nil, 0
 	}
 	doc, err := decodeJSON(args)

@@ -136,6 +136,14 @@ func TestValidatePointers(t *testing.T) {
 	for _, args := range []string{`{"a":1,"a":"s"}`, `{"a":"s","\u0061":1}`, `{"b":[{"a":{},"c":{"a":1},"a":2}]}`} {
 		assert.Equal(t, []string{` has the member "a" more than once`}, violations(t, `{"properties":{"a":{"type":"string"},"b":{"minItems":1}}}`, args))
 	}
+	plain, broken := `{"type":"object","properties":{"a":{"type":"object"},"b":{"type":"array"}}}`, NewValidator(json.RawMessage(`{"type":7}`))
+	require.Error(t, broken.Err())
+	for _, args := range []string{`{"c":1,"c":1}`, `{"c":1,"\u0063":1}`, `{"a":{"c":1,"c":2}}`, `{"b":[1,[{"c":1,"c":2}]]}`} {
+		assert.Equal(t, []string{` has the member "c" more than once`}, violations(t, plain, args), args)
+		found, _ := broken.Validate(json.RawMessage(args))
+		assert.Equal(t, []Violation{{Problem: `has the member "c" more than once`}}, found, args)
+		assert.Empty(t, violations(t, plain, strings.Replace(args, `"c"`, `"d"`, 1)), args)
+	}
 	assert.Equal(t, []string{` is an array, but must be an object`}, violations(t, `{"type":"object"}`, `[]`))
 }
 

@@ -118,6 +118,45 @@ func Twice(data []byte) string {
 	}
 }
 
+// Distinct reports whether certainly no object in a valid JSON text, at any level, has a member more
+// than once: what [Twice] says, but much quicker, and false of an object with many members.
+func Distinct(data []byte) bool {
+	s := Scan(data)
+	return s.distinct(0)
+}
+
+// distinct moves past a value that is so many levels down.
+func (s *Scanner) distinct(level int) bool {
+	if level > maxDistinctLevels {
+		return false
+	}
+	switch s.Next() {
+	case '{':
+		var names [16][]byte
+		s.pos++
+		for n := 0; s.More(); n++ {
+			name, ok := s.Text()
+			if !ok || n == len(names) || !utf8.Valid(name) || slices.ContainsFunc(names[:n], func(other []byte) bool { return bytes.Equal(name, other) }) || !s.distinct(level+1) {
+				return false
+			}
+			names[n] = name
+		}
+	case '[':
+		s.pos++
+		for s.More() {
+			if !s.distinct(level + 1) {
+				return false
+			}
+		}
+	default:
+		s.Skip()
+	}
+	return true
+}
+
+// maxDistinctLevels bounds the memory of a recursion.
+const maxDistinctLevels = 32
+
 // JSONError adds the line and column in data to a syntax error. It rewrites a type
 // error in terms of JSON and returns other errors unchanged.
 func JSONError(data []byte, err error) error {

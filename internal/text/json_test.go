@@ -3,6 +3,7 @@ package text
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"strings"
@@ -51,6 +52,28 @@ func TestTwice(t *testing.T) {
 		`{"a":1,`: "", `{"a":1,x,"a":2}`: "", `{"a":1,"a"`: "a",
 	} {
 		assert.Equal(t, want, Twice([]byte(data)), data)
+		if json.Valid([]byte(data)) {
+			assert.Equal(t, want == "", Distinct([]byte(data)), data)
+		}
+	}
+}
+
+// What is not looked at is not certain.
+func TestDistinct(t *testing.T) {
+	t.Parallel()
+	members := func(n int) string {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(`"%d":0`, i))
+		}
+		return "{" + strings.Join(list, ",") + "}"
+	}
+	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	for data, want := range map[string]bool{
+		members(16): true, members(17): false, nested(maxDistinctLevels): true, nested(maxDistinctLevels + 2): false,
+		"{\"\xff\":1}": false, `{"a":"\u0061"}`: true,
+	} {
+		assert.Equal(t, want, Distinct([]byte(data)), data)
 	}
 }
 
