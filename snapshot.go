@@ -114,8 +114,9 @@ func (s *snapshotOf) changed() (list []changedTool) {
 	for _, m := range s.managers {
 		for _, err := range m.Problems() {
 			if c := new(ChangedError); errors.As(err, &c) {
+				server, tool := s.Text(c.Server).Line(text.MaxName), s.Text(c.Tool).Line(text.MaxName)
 				list = append(list, changedTool{snapshot.Change{
-					User: s.Text(m.user.id), Server: s.Text(c.Server).Line(text.MaxName), Tool: s.Text(c.Tool).Line(text.MaxName), Kind: c.Kind,
+					User: s.Text(m.user.id), Server: server, Tool: tool, Hidden: server != c.Server || tool != c.Tool, Kind: c.Kind,
 					Name: s.Text(c.Name).Line(text.MaxName), Quarantined: c.Quarantined, Added: c.Added, Since: c.Since, Was: c.Was, Is: c.Is,
 				}, c.def})
 			}

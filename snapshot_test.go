@@ -169,6 +169,20 @@ func TestDebugSnapshotOfTools(t *testing.T) {
 	assert.True(t, strings.HasPrefix(tools[0].Definition.Schema(1000), "{\n  \""), tools[0].Definition.Schema(1000))
 }
 
+// A change says so if a name in it is not the one that stands for the tool.
+func TestDebugSnapshotOfHiddenNames(t *testing.T) {
+	t.Parallel()
+	git := changing(echoTool("log", "Shows the history"), echoTool("pu\u202esh", "Sends commits"))
+	mgr, _ := newTestManager(t, &Options{Trust: TrustQuarantine, Servers: []ServerConfig{{Name: "git", InProcess: git}}})
+	git.AddTools(echoTool("log", "Shows it"), echoTool("pu\u202esh", "Sends it"))
+	soon(t, func() bool { return len(changedTools(mgr)) == 2 })
+	hidden := make(map[string]bool)
+	for _, c := range look(t, mgr, 0).Changes() {
+		hidden[c.Tool] = c.Hidden
+	}
+	assert.Equal(t, map[string]bool{"log": false, "push": true}, hidden)
+}
+
 // Neither the servers' texts nor the findings about them have a secret of any
 // server.
 func TestDebugSnapshotHasNoSecrets(t *testing.T) {

@@ -119,6 +119,8 @@ func serverMatter(s snapshot.Server, g *Guide) (m matter, ok bool) {
 		}
 	}
 	switch {
+	case s.Hidden:
+		m.Do = fmt.Sprintf("Its name is hidden here: %s.%s takes the one in its configuration.", owner, call)
 	case g == nil || m.Button == nil: // no button mends it
 		m.Call = fmt.Sprintf("%s.%s(ctx, %q)", owner, call, s.Name)
 	case m.rank == rankDegraded:
@@ -135,7 +137,9 @@ func changeMatter(snap snapshot.Manager, g *Guide, c snapshot.Change) matter {
 		owner, server = "user", c.Server+" of user "+c.User.Line(maxName)
 	}
 	m := matter{Class: "warn", rank: rankChanged}
-	if g == nil || owner == "user" {
+	if c.Hidden {
+		m.Do = fmt.Sprintf("A name is hidden here: %s.Accept takes what stands in its place.", owner)
+	} else if g == nil || owner == "user" {
 		m.Call = fmt.Sprintf("%s.Accept(%q, %q, %q)", owner, c.Server, c.Tool, c.Is)
 	}
 	switch {
@@ -157,7 +161,7 @@ func changeMatter(snap snapshot.Manager, g *Guide, c snapshot.Change) matter {
 		m.Tool = c.Name // its page has the button, below what there is to look at
 	}
 	switch {
-	case m.Call != "":
+	case m.Call != "" || m.Do != "":
 	case m.Tool != "":
 		m.Do = "Read its definition, and accept it there if it is fine."
 	case g.Approve != "":

@@ -643,3 +643,25 @@ func TestSpecH6InstructionsOnThePage(t *testing.T) {
 	assert.NotContains(t, page, "hunter22")
 	assert.Equal(t, 1, strings.Count(page, "It says:"))
 }
+
+// Where a name is hidden, nothing is offered that would need it: neither a call nor a button.
+func TestNothingIsOfferedByAHiddenName(t *testing.T) {
+	t.Parallel()
+	change := snapshot.Change{Server: "s [hidden]", Tool: "wipe", Hidden: true, Kind: "tool", Name: "mcp_s__wipe", Was: "w", Is: "i"}
+	s := &scene{
+		sessions: []snapshot.Session{{}},
+		servers:  []snapshot.Server{{Name: "s [hidden]", Hidden: true, State: string(mcphybrid.StateDown)}},
+		changes:  []snapshot.Change{change},
+		tools:    []snapshot.Tool{{Name: "mcp_s__wipe", Server: says(change.Server), Standing: "deferred", Changed: &change, Definition: meaning{schema: "{}"}}},
+	}
+	for _, h := range []http.Handler{debug.Handler(s), debug.Operator(s)} {
+		all, one := pageText(t, h, "view=attention"), pageText(t, h, "view=tool&name=mcp_s__wipe")
+		assert.Contains(t, all, "mgr.Restart takes the one in its configuration.")
+		for _, text := range []string{all, one} {
+			assert.Contains(t, text, "A name is hidden here: mgr.Accept takes what stands in its place.")
+			assert.NotContains(t, text, "mgr.Restart(")
+			assert.NotContains(t, text, "mgr.Accept(")
+			assert.NotContains(t, text, "Accept this definition")
+		}
+	}
+}

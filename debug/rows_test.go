@@ -43,6 +43,11 @@ func TestServersThatNeedAttention(t *testing.T) {
 		assert.True(t, ok)
 		assert.Empty(t, got.Server, "what is hidden has no page")
 		assert.Nil(t, got.Button)
+		for _, guide := range []*Guide{nil, new(Guide)} {
+			got, _ = serverMatter(hidden, guide)
+			assert.Empty(t, got.Call, "nobody can call by that name")
+			assert.Contains(t, got.Do, "Its name is hidden here: mgr.")
+		}
 	}
 	again := of(mcphybrid.StateConnecting)
 	again.Failures = 1
@@ -74,6 +79,8 @@ func TestChangesThatNeedAttention(t *testing.T) {
 			matter{What: "New tool t of server s", Why: "It is held back until somebody accepts it.", Class: "bad", rank: rankHeld, Tool: "mcp_s__t", Do: "Read its definition, and accept it there if it is fine."}},
 		{snapshot.Change{Server: "s", Tool: "mem://a", Kind: "resource", Is: "2", Since: at}, &Guide{Approve: "approve it"},
 			matter{What: "Server s has more resources than are remembered: mem://a", Why: "It may be used all the same.", Class: "warn", rank: rankChanged, Do: "Read it, and accept it if it is fine: approve it"}},
+		{snapshot.Change{Server: "s [hidden]", Tool: "t", Hidden: true, Kind: "tool", Name: "mcp_s__t", Was: "1", Is: "2", Since: at}, nil,
+			matter{What: "Changed tool t of server s [hidden]", Why: "It may be used all the same.", Class: "warn", rank: rankChanged, Known: at, Tool: "mcp_s__t", Do: "A name is hidden here: mgr.Accept takes what stands in its place."}},
 		{snapshot.Change{Server: "s", Tool: "mem://a", Kind: "resource", Added: true}, new(Guide),
 			matter{What: "New resource mem://a of server s", Why: "It may be used all the same.", Class: "warn", rank: rankChanged}},
 	} {

@@ -113,6 +113,7 @@ type toolPage struct {
 	Was, Is         string // hashes of the definition before and after a change
 	Changed         bool
 	Call            string // which accepts the change; "" for an operator
+	Unnamed         string // why neither a call nor a button can accept it, or ""
 	Accept          *deed  // the same as a button; nil if that is another one's to do
 }
 
@@ -129,8 +130,11 @@ func newTool(snap snapshot.Manager, g *Guide, name string) (*toolPage, error) {
 	}
 	if c := t.Changed; c != nil {
 		p.Was, p.Is = c.Was, c.Is
-		p.Changed, p.Call = true, changeMatter(snap, g, *c).Call
-		if owns(snap, t.User) {
+		m := changeMatter(snap, g, *c)
+		p.Changed, p.Call = true, m.Call
+		if c.Hidden {
+			p.Unnamed = m.Do
+		} else if owns(snap, t.User) {
 			p.Accept = &deed{Do: "accept", Server: c.Server, Tool: c.Tool, Hash: c.Is, Label: "Accept this definition"}
 		}
 	}

@@ -85,6 +85,7 @@ type Manager interface {
 type Change struct {
 	User         Text      // the id of the user whose server it is, or ""
 	Server, Tool string    // Tool is the own name of a tool or a prompt, a URI or its template
+	Hidden       bool      // Server or Tool differs from what it stands for, to hide a secret
 	Kind         string    // "tool", "resource", "resource template" or "prompt"
 	Name         string    // the registered name
 	Quarantined  bool      // it is held back: it can't be shown or called

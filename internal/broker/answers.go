@@ -214,7 +214,11 @@ func (b *Broker) checkAnswer(answer *mcp.ElicitationResult, form *schema.Validat
 		raw = json.RawMessage("{}")
 	}
 	if violations, _ := form.Validate(raw); len(violations) > 0 {
-		return nil, fmt.Errorf("its answer does not fit the requestedSchema: %s: %s", violations[0].Pointer, violations[0].Problem)
+		where := "it"
+		if at := violations[0].Pointer; at != "" {
+			where = at + ":"
+		}
+		return nil, fmt.Errorf("its answer does not fit the requestedSchema: %s %s", where, violations[0].Problem)
 	}
 	var content map[string]any
 	if err := json.Unmarshal(raw, &content); err != nil {

@@ -80,8 +80,8 @@ func TestAnswers(t *testing.T) {
 			N int `json:"n"`
 		}{5}), elicited(accept, map[string]any{"n": 5.0}), ""},
 		"wrong type":     {elicited(accept, map[string]any{"n": "5"}), nil, "its answer does not fit the requestedSchema: /n: "},
-		"missing":        {elicited(accept, nil), nil, "its answer does not fit the requestedSchema: "},
-		"no object":      {elicited(accept, []int{5}), nil, "its answer does not fit the requestedSchema: "},
+		"missing":        {elicited(accept, nil), nil, "its answer does not fit the requestedSchema: it is missing"},
+		"no object":      {elicited(accept, []int{5}), nil, "its answer does not fit the requestedSchema: it is an array"},
 		"no JSON":        {elicited(accept, func() {}), nil, "json: unsupported type"},
 		"unknown action": {elicited("maybe", map[string]any{"n": 5}), nil, "its answer has the unknown action"},
 		"none":           {nil, nil, "it returned neither an answer nor an error"},

@@ -43,6 +43,9 @@ func (a *Account) logIn(ctx context.Context, open Open) error {
 	if a.SignsInItself() {
 		return text.Bounded(a.askAnew(ctx))
 	}
+	if err := a.checkOpen(); err != nil {
+		return err
+	}
 	a.setUnnamed(false)
 	known, err := a.stored(ctx)
 	var r record

@@ -271,7 +271,7 @@ func TestRevocationsThatFail(t *testing.T) {
 func TestLoginsThatAreOver(t *testing.T) {
 	t.Parallel()
 	kept := new(Memory)
-	a, _ := account(t, kept)
+	a, authority := account(t, kept)
 	before := string(kept.documents["k"])
 	err := a.Login(t.Context(), func(_ context.Context, page Page) (string, error) {
 		a.Close()
@@ -280,6 +280,12 @@ func TestLoginsThatAreOver(t *testing.T) {
 	})
 	assert.Equal(t, errClosed, err)
 	assert.Equal(t, before, string(kept.documents["k"]))
+	asked := authority.Count()
+	err = a.Login(t.Context(), func(context.Context, Page) (string, error) {
+		return "", errors.New("a page is shown")
+	})
+	assert.Equal(t, errClosed, err)
+	assert.Equal(t, asked, authority.Count(), "nothing is asked for a closed account")
 
 	b := New(Config{OAuth: config.OAuth{ClientID: "c", PrivateKey: "no key", TokenURL: "https://h.example/token"}, URL: "https://h.example/mcp", Store: kept, Log: slog.New(slog.DiscardHandler)})
 	defer b.Close()

@@ -92,6 +92,16 @@ func (a *Account) Close() {
 
 var errClosed = errors.New("the account is closed")
 
+// checkOpen returns an error if the account is closed.
+func (a *Account) checkOpen() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return errClosed
+	}
+	return nil
+}
+
 // begin waits for the turn to change the record. Call the function that it returns
 // at the end.
 func (a *Account) begin(ctx context.Context) (end func(), err error) {

@@ -179,8 +179,10 @@ func jsonKind(goType string) string {
 	switch {
 	case goType == "bool":
 		return "true or false"
-	case strings.HasPrefix(goType, "[]"):
+	case goType == "[]string":
 		return "a list of strings"
+	case strings.HasPrefix(goType, "[]"):
+		return "a list"
 	case goType == "string":
 		return "a string"
 	case goType == "float64" || strings.HasPrefix(goType, "int"):

@@ -126,12 +126,13 @@ func TestJSONErrorOfAType(t *testing.T) {
 	var into struct {
 		B bool              `json:"b"`
 		L []string          `json:"l"`
+		A []json.RawMessage `json:"a"`
 		S string            `json:"s"`
 		F float64           `json:"f"`
 		I int64             `json:"i"`
 		M map[string]string `json:"m"`
 	}
-	for member, want := range map[string]string{"b": "true or false", "l": "a list of strings", "f": "a number", "i": "a number", "m": "an object"} {
+	for member, want := range map[string]string{"b": "true or false", "l": "a list of strings", "a": "a list", "f": "a number", "i": "a number", "m": "an object"} {
 		raw := []byte(`{"` + member + `":"x"}`)
 		assert.EqualError(t, JSONError(raw, json.Unmarshal(raw, &into)), `"`+member+`" is a JSON string, want `+want)
 	}

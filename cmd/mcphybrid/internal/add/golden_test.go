@@ -23,7 +23,7 @@ func TestFilesWithOneMore(t *testing.T) {
 	for _, data := range []string{
 		"", "{", "[]", "5", "null", "{}", `{"mcpServers": []}`, `{"mcpServers": {}}`, `{"mcpServers": {}} x`, `{"mcpServers": null}`, `{"servers": {}}`, `{"mcpservers": {}}`,
 		"{\n  \"mcpServers\": {\n  }\n}\n", "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}", "{\"mcpServers\": {\"a\": {\"command\": \"x\"},}, }", "{\"other\": {\"mcpServers\": 1}, \"mcpServers\": {\"a\": 1, \"b\": {\"c\": [1, {\"}\": 2}]}}, \"last\": true}",
-		"// first\n{\n  \"mcpServers\": { // inside\n    \"a\": 1 // behind\n    /* end */\n  } // after\n}", `{"mcpServers": {"NEW": 1}}`, `{"mcpServers": {"new ": 1}}`, `{"mcpServers": {"a": 1}, "mcpServers": {"new": 1}}`, `{"mcpServers": {"\u006eew": 1}}`,
+		"// first\n{\n  \"mcpServers\": { // inside\n    \"a\": 1 // behind\n    /* end */\n  } // after\n}", `{"mcpServers": {"NEW": 1}}`, `{"mcpServers": {"new ": 1}}`, `{"mcpServers": {"a": 1}, "mcpServers": {"new": 1}}`, "{\n  \"mcpServers\": {}, // the first\n  \"other\": {\"mcpServers\": {}},\n  \"mcpServers\": {}\n}", "{\"mcpServers\": {},\n\"mcp\\u0053ervers\": 1,\n\"mcpServers\": {}}", `{"mcpServers": {"\u006eew": 1}}`,
 	} {
 		next, err := inserted([]byte(data), "new", value)
 		fmt.Fprintf(&b, "\n======== %s\n%s%s\n", data, next, saysWhy(err))

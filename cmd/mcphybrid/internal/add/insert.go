@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/jsonc"
@@ -75,7 +76,7 @@ func inserted(data []byte, name string, value entry) ([]byte, error) {
 }
 
 // members returns the names in "mcpServers", and where the last one ends, or else the object
-// begins.
+// begins. Which of two such objects counts, readers of JSON do not agree on.
 func members(data []byte) (names []string, last int, err error) {
 	if !json.Valid(data) {
 		return nil, 0, errors.New("it is not JSON")
@@ -84,9 +85,13 @@ func members(data []byte) (names []string, last int, err error) {
 	if t, _ := dec.Token(); t != json.Delim('{') {
 		return nil, 0, errors.New("it is no object")
 	}
+	var lines []string // of "mcpServers"
 	for dec.More() {
 		key, _ := dec.Token()
-		if key != "mcpServers" {
+		if key == "mcpServers" {
+			lines = append(lines, fmt.Sprint(1+bytes.Count(data[:dec.InputOffset()], []byte("\n"))))
+		}
+		if key != "mcpServers" || len(lines) > 1 {
 			if err := dec.Decode(new(json.RawMessage)); err != nil {
 				return nil, 0, err
 			}
@@ -104,9 +109,23 @@ func members(data []byte) (names []string, last int, err error) {
 			text, _ := name.(string)
 			names, last = append(names, text), int(dec.InputOffset())
 		}
-		return names, last, nil
+		if _, err := dec.Token(); err != nil { // its end
+			return nil, 0, err
+		}
 	}
-	return nil, 0, errors.New(`it has no "mcpServers" object to add to`)
+	switch n := len(lines); n {
+	case 0:
+		return nil, 0, errors.New(`it has no "mcpServers" object to add to`)
+	case 1:
+		return names, last, nil
+	default:
+		where := "line " + lines[0]
+		if distinct := slices.Compact(lines); len(distinct) > 1 {
+			end := len(distinct) - 1
+			where = "lines " + strings.Join(distinct[:end], ", ") + " and " + distinct[end]
+		}
+		return nil, 0, fmt.Errorf(`"mcpServers" is there %d times, in %s: keep one, with the servers of all`, n, where)
+	}
 }
 
 // write replaces a file, all at once. A new one is for its owner only.

@@ -45,7 +45,7 @@ func TestSecretsOfServers(t *testing.T) {
 		{Headers: map[string]string{"Authorization": "Bearer " + s, "X-Api-Key": s, "Accept": s, "Cookie": "basic  " + s, "Token": "token " + s}},
 		{Args: []string{"--token=" + s, "--token:" + s, "token=" + s, "=" + s, "--name=" + s, "x y=sk-12345678", "sk-12345678", "--api key=" + s}},
 		{Args: []string{"--token", s, "--name", s, "--token", "-" + s, "token", s, "-p", s, s}},
-		{Args: []string{"https://u:" + s + "@h/", "https://h/?access_token=" + s + "&b=" + s, "%zz", "/only/" + s, s, "--url=https://u:" + s + "@h/"}},
+		{Args: []string{"https://u:" + s + "@h/", "https://h/?access_token=" + s + "&b=" + s, "%zz", "/only/" + s, s, "--url=https://u:" + s + "@h/", "DB=postgres://u:" + s + "@h/?password=" + s + "&x=1", "--url=/" + s + "@h/", "x y=https://u:" + s + "@h/"}},
 		{URL: "https://u:" + s + "@h.example/mcp?key=" + s},
 		{URL: "https://h.example/mcp", OAuth: &config.OAuth{ClientID: s, ClientSecret: s, PrivateKey: s}},
 		{Args: []string{"--token", "https://h.example/" + s, "--token=./" + s, "--token=~/" + s}},

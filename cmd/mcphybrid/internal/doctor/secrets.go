@@ -66,6 +66,9 @@ func (c *checkup) plainSecrets(tell teller) {
 		for i, arg := range server.Args {
 			number := fmt.Sprint("number ", i+1)
 			address("argument "+number, arg)
+			if name, value, _ := strings.Cut(arg, "="); option.MatchString(name) {
+				address("argument "+name, value)
+			}
 			before := ""
 			if i > 0 && strings.HasPrefix(server.Args[i-1], "-") {
 				before = server.Args[i-1]

@@ -81,3 +81,12 @@ func notFound(ctx context.Context, uri string, err error) error {
 	}
 	return wire.Refuse(code, map[string]any{"uri": uri}, err)
 }
+
+// noPrompt returns the error for a prompt that is not there as the protocol has it, as for what
+// the prompt's server can't use; other errors as they are.
+func noPrompt(err error) error {
+	if errors.Is(err, mcphybrid.ErrUnknownResource) || errors.Is(err, mcp.ErrInvalidParams) {
+		return wire.Refuse(mcp.INVALID_PARAMS, nil, err)
+	}
+	return err
+}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"testing"
 
@@ -68,6 +69,42 @@ func TestResourceNotFound(t *testing.T) {
 	c, _ := connect(t, overStdio("-config", writeConfig(t, "kitchen")), "test", client.WithProtocolVersion(mcp.LATEST_PROTOCOL_VERSION))
 	_, err := c.ReadResource(t.Context(), mcp.ReadResourceRequest{Params: mcp.ReadResourceParams{URI: "no:where"}})
 	assert.ErrorIs(t, err, mcp.ErrInvalidParams)
+}
+
+// A picky server can't use the arguments of its prompt greet.
+type picky struct{ *server.MCPServer }
+
+func (p picky) HandleMessage(ctx context.Context, message json.RawMessage) mcp.JSONRPCMessage {
+	var r struct {
+		ID     mcp.RequestId
+		Method string
+		Params struct{ Name string }
+	}
+	if json.Unmarshal(message, &r) == nil && r.Method == string(mcp.MethodPromptsGet) && r.Params.Name == "greet" {
+		return mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, ID: r.ID, Error: mcp.NewJSONRPCErrorDetails(mcp.INVALID_PARAMS, "whom?", nil)}
+	}
+	return p.MCPServer.HandleMessage(ctx, message)
+}
+
+// A client learns by the code of the protocol that a prompt is not there, or that its server
+// can't use the arguments.
+func TestPromptNotFound(t *testing.T) {
+	host := mcptest.Server("host", mcptest.Echo("echo", "Says it"))
+	for _, name := range []string{"greet", "fail"} {
+		host.AddPrompt(mcp.NewPrompt(name), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return nil, errors.New("no ink")
+		})
+	}
+	_, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "picky", InProcess: picky{host}}}}, web.Options{})
+	for generation, options := range generations {
+		c, _ := connect(t, overHTTP(url), "test", options...)
+		for name, want := range map[string]error{"none": mcp.ErrInvalidParams, "mcp_picky__greet": mcp.ErrInvalidParams, "mcp_picky__fail": mcp.ErrInternalError} {
+			_, err := c.GetPrompt(t.Context(), mcp.GetPromptRequest{Params: mcp.GetPromptParams{Name: name}})
+			assert.ErrorIs(t, err, want, "%s %q", generation, name)
+		}
+		_, err := c.Complete(t.Context(), mcp.CompleteRequest{Params: mcp.CompleteParams{Ref: mcp.PromptReference{Type: "ref/prompt", Name: "none"}}})
+		assert.ErrorIs(t, err, mcp.ErrInvalidParams, generation)
+	}
 }
 
 // The headers of a call must say what its arguments say, if the tool's schema wants that

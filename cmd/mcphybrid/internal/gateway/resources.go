@@ -171,7 +171,7 @@ func (g *gateway) prompt(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetP
 	if refused := refusedBy(err); refused != nil {
 		return nil, refused
 	}
-	return result, err
+	return result, noPrompt(err)
 }
 
 // A completer passes on requests for completions.
@@ -191,10 +191,11 @@ func (by completer) complete(ctx context.Context, find func(*conversation) (serv
 
 // CompletePromptArgument implements [server.PromptCompletionProvider].
 func (c completer) CompletePromptArgument(ctx context.Context, name string, a mcp.CompleteArgument, more mcp.CompleteContext) (*mcp.Completion, error) {
-	return c.complete(ctx, func(of *conversation) (string, any, error) {
+	values, err := c.complete(ctx, func(of *conversation) (string, any, error) {
 		p, err := of.promptNamed(name)
 		return p.Server, mcp.PromptReference{Name: p.Name}, err
 	}, a, more)
+	return values, noPrompt(err)
 }
 
 // CompleteResourceArgument implements [server.ResourceCompletionProvider].

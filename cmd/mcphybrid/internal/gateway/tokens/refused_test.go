@@ -28,9 +28,9 @@ func TestFilesOfTokens(t *testing.T) {
 	}
 	one := func(members string) string { return `{"tokens":[{"name":"a","token":"hunter2"` + members + `}]}` }
 	for _, text := range []string{
-		"", " \n", "hunter2", " hunter2\n", "hunter 2", "hunter\x7f", "hunter~", "hunter!", "hünter", "hunter2\nhunter3", "\ufeffhunter2", `[`, `["hunter2"]`, `{`, `{"tokens":`, `{"tokens":[}`, `{"tokens":[]}`, `{}`, `{"tokens":null}`, `{"tokens":{}}`, `{"tokens":"hunter2"}`, `{"tokens":[5]}`, `{"tokens":[null]}`,
+		"", " \n", "hunter2", " hunter2\n", "hunter 2", "hunter\x7f", "hunter~", "hunter!", "hünter", "hunter2\nhunter3", "\ufeffhunter2", `[`, `["hunter2"]`, `{`, `{"tokens":`, `{"tokens":[}`, "\n\n{\"tokens\":[\n hunter2]}\n", `{"tokens":[]}`, `{}`, `{"tokens":null}`, `{"tokens":{}}`, `{"tokens":"hunter2"}`, `{"tokens":[5]}`, `{"tokens":[null]}`,
 		one(""), one("") + " ", one("") + "x", one(`,"operator":true`), one(`,"operator":null`), one(`,"operator":"hunter2"`), one(`,"allow":[]`), one(`,"deny":[]`), one(`,"allow":["a/*"],"deny":["b"]`), one(`,"allow":"hunter2"`), one(`,"hunter2":1`), one(`,"Token":"hunter3"`), one(`,"token":"hunter3"`), one(`,"name":"b"`),
-		`{"tokens":[{"name":"a"}]}`, `{"tokens":[{"token":"hunter2"}]}`, `{"tokens":[{"name":"","token":"hunter2"}]}`, `{"tokens":[{"name":"a","token":""}]}`, `{"tokens":[{"name":5,"token":"hunter2"}]}`, `{"tokens":[{"name":"a","token":5}]}`,
+		`{"tokens":[{"name":"a"}]}`, `{"tokens":[{"token":"hunter2"}]}`, `{"tokens":[{"name":"","token":"hunter2"}]}`, `{"tokens":[{"name":"a","token":""}]}`, `{"tokens":[{"name":5,"token":"hunter2"}]}`, `{"tokens":[{"name":"a","token":5}]}`, `{"tokens":[{"name":"a","token":{"hunter2":1}}]}`,
 		`{"tokens":[{"name":"a","token":"hunter2"},{"name":"a","token":"hunter3"}]}`, `{"tokens":[{"name":"a","token":"hunter2"},{"name":"b","token":"hunter2"}]}`, `{"tokens":[{"name":"a","token":"hunter2"}],"tokens":[]}`, `{"tokens":[{"name":"a\u202e","token":"hunter2"}]}`, `{"tokens":[{"name":" a","token":"hunter2"}]}`,
 	} {
 		list, err := parseTokens([]byte(text))

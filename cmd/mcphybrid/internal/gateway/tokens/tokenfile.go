@@ -2,7 +2,6 @@ package tokens
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -21,18 +20,18 @@ const maxHolders = 1000
 
 // parseTokens reads a file with one token, or with a JSON object that has several.
 func parseTokens(data []byte) ([]*Holder, error) {
-	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
+	trimmed := bytes.TrimSpace(data)
+	if len(trimmed) == 0 {
 		return nil, errors.New("it is empty")
 	}
-	if data[0] == '[' || data[0] == '"' {
+	if trimmed[0] == '[' || trimmed[0] == '"' {
 		return nil, errors.New(`it must be one token alone, or a JSON object with "tokens"`)
 	}
-	if data[0] != '{' {
-		if err := checkToken(string(data)); err != nil {
+	if trimmed[0] != '{' {
+		if err := checkToken(string(trimmed)); err != nil {
 			return nil, err
 		}
-		return []*Holder{soleHolder(string(data))}, nil
+		return []*Holder{soleHolder(string(trimmed))}, nil
 	}
 	var file struct {
 		Tokens []json.RawMessage `json:"tokens"`
@@ -88,7 +87,7 @@ func decodeExactly(data []byte, into any, names ...string) error {
 	in := json.NewDecoder(bytes.NewReader(data))
 	in.DisallowUnknownFields()
 	if err := in.Decode(into); err != nil {
-		return cleanJSONError(err)
+		return cleanJSONError(data, err)
 	}
 	if _, err := in.Token(); err != io.EOF {
 		return errors.New("there is more after the JSON object")
@@ -105,14 +104,20 @@ func decodeExactly(data []byte, into any, names ...string) error {
 	return nil
 }
 
-// cleanJSONError returns an error that quotes nothing that may be a token.
-func cleanJSONError(err error) error {
+// cleanJSONError returns an error of reading data that quotes nothing that may be a token.
+func cleanJSONError(data []byte, err error) error {
 	syntax, kind := new(json.SyntaxError), new(json.UnmarshalTypeError)
 	switch {
 	case errors.As(err, &syntax):
-		return fmt.Errorf("it is not JSON, at byte %d", syntax.Offset)
+		before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
+		return fmt.Errorf("line %d, column %d: it is not JSON", 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s is a %s, must be a %s", cmp.Or(kind.Field, "it"), kind.Value[:min(len(kind.Value), 6)], kind.Type)
+		kind.Value, _, _ = strings.Cut(kind.Value, " ") // behind it is a number as it stands there
+		err := text.JSONError(data, kind)
+		if kind.Field == "" {
+			err = fmt.Errorf("it %w", err)
+		}
+		return err
 	case strings.Contains(err.Error(), "unknown field"):
 		return errors.New(`it has an unknown member: known are name, token, allow, deny and operator, in the array "tokens"`)
 	}

@@ -31,7 +31,7 @@ func TestParseTokens(t *testing.T) {
 		"hunter2\nhunter3":      "several are in a JSON object",
 		"hunter2é":              "printable ASCII",
 		`{"tokens": [`:          "not a whole JSON",
-		`{"tokens": "hunter2"}`: "must be",
+		`{"tokens": "hunter2"}`: `"tokens" is a JSON string, want a list`,
 		`{"tokens": []}`:        "0 tokens",
 		`{"tokens": [` + strings.TrimSuffix(many, ",") + `]}`:                                "1001 tokens",
 		`{"tokens": [{"name": "a", "token": "hunter2"}]} hunter3`:                            "more after",
@@ -45,7 +45,7 @@ func TestParseTokens(t *testing.T) {
 		`{"tokens": [{"name": "a", "token": "hunter2", "allow": []}]}`:                       `"allow" is empty`,
 		`{"tokens": [{"name": "a", "token": "hunter2"}, {"name": "a", "token": "hunter3"}]}`: `several tokens have the name "a"`,
 		`{"tokens": [{"name": "a", "token": "hunter2"}, {"name": "b", "token": "hunter2"}]}`: `"a" and "b" have the same token`,
-		`{"tokens": [{"name": "a", "token": 5551234}]}`:                                      "must be a string",
+		`{"tokens": [{"name": "a", "token": 5551234}]}`:                                      `token 1: "token" is a JSON number, want a string`,
 		`{"tokens": [{"name": "a", "token": "hunter2", "allow": null}]}`:                     `"allow" is null`,
 		`{"tokens": [{"name": "a", "token": "hunter2", "Deny": null}]}`:                      `"deny" is null`,
 		`{"tokens": [{"name": "a", "token": "hunter2", "deny": ["x"], "deny": ["y"]}]}`:      `token 1: it has "deny" more than once`,
@@ -59,11 +59,11 @@ func TestParseTokens(t *testing.T) {
 		"\ufeff{\"tokens\": []}":    "printable ASCII",
 		`{"tokens": null}`:          `"tokens" is null`,
 		`{"tokens": [null]}`:        "token 1 needs a name",
-		`{"tokens": [["hunter2"]]}`: "must be",
+		`{"tokens": [["hunter2"]]}`: "token 1: it is a JSON array, want an object",
 		`{"tokens": [{"name": "a", "token": "hunter2", "deny": [" x/*"]}]}`:      `the pattern " x/*" begins or ends with a space`,
 		`{"tokens": [{"name": "a", "token": "hunter2", "deny": ["x/*\t"]}]}`:     "begins or ends with a space",
 		`{"tokens": [{"name": "a", "token": "hunter2", "deny": ["\ufeffx/*"]}]}`: `the pattern "?x/*" begins with an invisible character`,
-		`{"tokens": [{"name": "a", "token": "hunter2", "operator": "hunter2"}]}`: "must be a bool",
+		`{"tokens": [{"name": "a", "token": "hunter2", "operator": "hunter2"}]}`: `"operator" is a JSON string, want true or false`,
 	} {
 		_, err := parseTokens([]byte(text))
 		if assert.ErrorContains(t, err, want, "%.60s", text) {
