@@ -12,6 +12,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/mcphybrid/mcphybrid/internal/resources"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/saved"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -609,4 +611,22 @@ func TestNoSkills(t *testing.T) {
 	assert.Contains(t, skillsSection(s), "mcp_docs__merge-pages")
 	assert.Contains(t, loaded(t, s, "mcp_docs__merge-pages"), "Merge.")
 	require.NoError(t, check(m, s))
+}
+
+// The model is told a hundred of a skill's files, and how many more there are.
+func TestFilesOfAServedSkill(t *testing.T) {
+	t.Parallel()
+	said := func(others int) string {
+		files := []resources.File{{URI: "skill://a/SKILL.md", Path: "SKILL.md"}}
+		for i := range others {
+			files = append(files, resources.File{URI: fmt.Sprint("skill://a/", i), Path: fmt.Sprint(i)})
+		}
+		sk := &servedSkill{entry: &resources.Entry{Item: &resources.Item{ID: "skill://a/SKILL.md", Manifest: &resources.Manifest{Files: files}}}, names: rules.Subject{Server: "docs"}}
+		_, more, _ := strings.Cut(textServedSkill(sk, true), "by skill://a/ and their names: ")
+		return more
+	}
+	assert.Empty(t, said(0))
+	assert.Equal(t, "0.\n", said(1))
+	assert.True(t, strings.HasSuffix(said(maxFilesShown), " 98, 99.\n"))
+	assert.True(t, strings.HasSuffix(said(maxFilesShown+1), " 98, 99 and 1 more.\n"))
 }

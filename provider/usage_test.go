@@ -34,6 +34,7 @@ func TestUsage(t *testing.T) {
 		{OpenAIChat, `{"prompt_tokens":7,"completion_tokens":1,"prompt_tokens_details":null}`, Usage{Input: 7, Output: 1, Automatic: true}},
 		{Anthropic, ` {"input_tokens":7,"cache_read_input_tokens":null,"output_tokens":1}`, Usage{Input: 7, Output: 1}},
 		{Gemini, `{"promptTokenCount":7}`, Usage{Input: 7, Automatic: true}},
+		{Gemini, `{"promptTokenCount":7,"cachedContentTokenCount":0,"candidatesTokenCount":0}`, Usage{Input: 7, Automatic: true}},
 		{Anthropic, `{"diagnostics":{"cache_miss_reason":null},"usage":{"input_tokens":7}}`, Usage{Input: 7}},
 		{Anthropic, `{"diagnostics":["?"],"usage":{"input_tokens":7}}`, Usage{Input: 7}},
 		{Anthropic, `{"diagnostics":{"cache_miss_reason":{"type":"a\n# b"}},"usage":{"input_tokens":7}}`, Usage{Input: 7, Miss: "a # b"}},

@@ -348,3 +348,27 @@ func TestManyClientsLog(t *testing.T) {
 	t.Logf("%d calls of the common server, %d messages of own servers, %d foreign", calls.Load(), own.Load(), foreign.Load())
 	assert.Positive(t, own.Load())
 }
+
+// What a server that is added, or added again, logs belongs to who alone it has worked for.
+func TestCallBookOfServersAddedAgain(t *testing.T) {
+	t.Parallel()
+	b := newCallBook(nil)
+	one, other := &clientCall{from: &conversation{id: "one"}}, &clientCall{from: &conversation{id: "other"}}
+	b.begin("late", one)
+	calls, to := b.addressees("late")
+	assert.Empty(t, calls, "nobody has added it")
+	assert.Nil(t, to)
+
+	b.add("late")
+	b.begin("late", one)()
+	b.add("late")
+	calls, to = b.addressees("late")
+	assert.Empty(t, calls, "it has ended")
+	assert.Same(t, one.from, to)
+	b.begin("late", other)
+	b.add("late")
+	b.begin("late", one)
+	calls, to = b.addressees("late")
+	assert.Empty(t, calls, "it may be about the other")
+	assert.Nil(t, to)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -125,6 +126,7 @@ func TestMirroredArguments(t *testing.T) {
 		{"mcp_s__a", `{"region":"eu"}`, []string{"us"}, false},
 		{"mcp_s__a", `{"region":"eu"}`, nil, false},
 		{"mcp_s__a", ``, nil, true},
+		{"mcp_s__a", ``, []string{"eu"}, false},
 		{"mcp_s__a", `{}`, []string{"eu"}, false},
 		{"mcp_s__other", `{"region":"eu"}`, nil, true},
 	} {
@@ -141,4 +143,24 @@ func TestMirroredArguments(t *testing.T) {
 		assert.NoError(t, checkMirrored(t.Context(), header, &conversation{session: session}, test.name, json.RawMessage(test.args)), "before 2026-07-28")
 		assert.NoError(t, checkMirrored(modern, nil, &conversation{session: session}, test.name, json.RawMessage(test.args)), "over standard input")
 	}
+}
+
+// A call whose headers do not say what its arguments say reaches no server.
+func TestMirroredCall(t *testing.T) {
+	var called atomic.Int32
+	tool := server.ServerTool{
+		Tool: mcp.NewToolWithRawSchema("a", "A.", json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)),
+		Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			called.Add(1)
+			return mcp.NewToolResultText("done"), nil
+		},
+	}
+	_, url, _ := startHTTP(t, gatewayOptions{servers: []mcphybrid.ServerConfig{{Name: "s", InProcess: mcptest.Server("s", tool)}}}, web.Options{})
+	c := roundTripper{url: url}
+	refused := c.call(t, "mcp_s__a", map[string]any{"region": "eu"}, nil)
+	require.NotNil(t, refused.Error)
+	assert.Equal(t, mcp.HEADER_MISMATCH, refused.Error.Code)
+	assert.Zero(t, called.Load())
+	assert.Equal(t, "done", c.call(t, "mcp_s__a", nil, nil).text())
+	assert.EqualValues(t, 1, called.Load())
 }
