@@ -392,7 +392,7 @@ func TestPublishedGolden(t *testing.T) {
 		npm("a name that can't be asked for", `"packageArguments": [{"name": "a{b", "isRequired": true}]`),
 		npm("a NUL byte", `"packageArguments": [{"name": "n", "value": "\u0000"}]`),
 		npm("another registry", `"registryBaseUrl": "https://registry.evil.test"`),
-		npm("the usual registry", `"registryBaseUrl": "https://registry.npmjs.org"`),
+		npm("the usual registry", `"registryBaseUrl": "https://packages.npmjs.example"`),
 		npm("a registry that is no address", `"registryBaseUrl": "http://[x"`),
 		npm("a registry of one word", `"registryBaseUrl": "https://npmjs"`),
 		npm("options that take it from elsewhere", `"runtimeArguments": [{"value": "--reg=x"}]`),

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/mutate/change"
 )
 
 // What became of a mutant.
@@ -70,7 +72,7 @@ func (a *asker) askPackage(ctx context.Context, m *mutant, tests []*test) (what 
 			names = append(names, tests[len(names)].name)
 		}
 		limit := 4*took + patience
-		_, err := a.program(ctx, tests[0].pkg, limit, fmt.Sprint("MUTATE_ACTIVE=", m.id), "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
+		_, err := a.program(ctx, tests[0].pkg, limit, fmt.Sprint(change.Active, "=", m.id), "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
 		switch {
 		case ctx.Err() != nil:
 			return "", ctx.Err()

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/mutate/change"
 )
 
 // A test is one test function of a package.
@@ -104,7 +106,7 @@ func (a *asker) alone(ctx context.Context, t *test) (reached []int, err error) {
 	defer os.Remove(file.Name())
 	file.Close()
 	begun := time.Now()
-	out, err := a.program(ctx, t.pkg, 10*a.most, "MUTATE_REACHED="+file.Name(), "-test.run", "^"+t.name+"$")
+	out, err := a.program(ctx, t.pkg, 10*a.most, change.Reached+"="+file.Name(), "-test.run", "^"+t.name+"$")
 	if t.took = time.Since(begun); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out[:min(len(out), 2000)])
 	}

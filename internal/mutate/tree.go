@@ -21,6 +21,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/mutate/change"
 )
 
 //go:embed change/change.go
@@ -164,6 +166,9 @@ func (t *tree) list(ctx context.Context, patterns []string, log io.Writer) error
 		if err := t.find(p, fset, imports); err != nil {
 			return err
 		}
+	}
+	if len(t.all) > change.Most {
+		return fmt.Errorf("%d mutants, and %d at most: name fewer packages", len(t.all), change.Most)
 	}
 	return nil
 }

@@ -17,6 +17,9 @@ const (
 	// Reached is the one with the name of a file. Each mutant that the program reaches is
 	// appended to it, as four bytes, the lowest first.
 	Reached = "MUTATE_REACHED"
+
+	// Most is how many mutants there may be.
+	Most = 1 << 17
 )
 
 var active = func() int {
@@ -35,7 +38,7 @@ var (
 		}
 		return file
 	}()
-	noted [1 << 17]atomic.Bool // by the mutant's number
+	noted [Most]atomic.Bool // by the mutant's number
 )
 
 // On reports whether the mutant is the one that is on.
