@@ -99,7 +99,7 @@ func (v *view) appendNew(list []listItem) []listItem {
 			}
 		}
 	}
-	called := v.disclosure == ByBridge && v.offers(metaCall) && (!v.fixed || metas[metaCall])
+	called := v.offers(metaCall) && (!v.fixed || metas[metaCall])
 	for _, t := range v.active {
 		switch {
 		case v.disclosure != ByBridge:

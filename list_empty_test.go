@@ -23,7 +23,7 @@ func TestListsWithoutTools(t *testing.T) {
 		} {
 			for d := range disclosures {
 				opts := has.opts
-				opts.Inline, opts.Access = InlineOptions{Max: 1}, Access{Deny: []string{"mcp_archive__*"}}
+				opts.Inline, opts.Access = InlineOptions{Max: 1}, Access{Deny: []string{"mcp_archive__find", "mcp_archive__link"}}
 				m := NewManager(&opts)
 				require.NoError(table, m.Start(table.Context()))
 				s := m.NewSession(&SessionOptions{Disclosure: d})

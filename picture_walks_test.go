@@ -76,7 +76,7 @@ func (w *stroll) look() {
 		if e.Session != nil && e.Kind != EventCall && e.Kind != EventSearch {
 			line := fmt.Sprintf("    event %s %v", e.Kind, short(e.Tools))
 			if e.Kind == EventCacheLost {
-				line += fmt.Sprintf(" %d tokens, %s", e.Loss.Tokens, e.Loss.Cause)
+				line += fmt.Sprintf(" %d tokens, %s, for the provider %q", e.Loss.Tokens, e.Loss.Cause, e.Loss.Miss)
 			}
 			w.line("%s", line)
 		}
@@ -103,6 +103,9 @@ func (w *stroll) look() {
 		w.known = known
 	}
 	require.NoError(w, check(w.m, w.s), "after %s", &w.text)
+	if r, ok := w.asked.Registry.(*ToolRegistry); ok {
+		require.NoError(w, checkRegistry(w.s, r))
+	}
 }
 
 // serverOfWalk returns the tools of a server that comes and goes.
@@ -228,7 +231,7 @@ func (w *stroll) next() {
 			return
 		}
 		w.turn()
-		w.s.CountUsage(provider.Usage{Input: 20_000, Cached: 9_000 * w.random.IntN(3), Written: 1_000})
+		w.s.CountUsage(provider.Usage{Input: 20_000, Cached: 9_000 * w.random.IntN(3), Written: 1_000, Miss: []string{"", "", "tools_changed", "system_changed"}[w.random.IntN(4)]})
 	case 19:
 		state := w.s.Save()
 		w.s.Close()
@@ -283,6 +286,7 @@ func (w *stroll) turn() {
 // Sessions of every kind, while tools are found, called, listed, changed, held back, accepted and
 // removed, servers come and go, rules and the intent change, and the session is saved and restored.
 func TestPictureOfWalks(t *testing.T) {
+	without := func(name string) Access { return Access{Deny: []string{name}} }
 	plan := []Skill{{Name: "plan", Description: "How to plan a day.", Body: "Sort, then send.", Tools: []string{"mcp_mail__sort", "mcp_maps__route"}}}
 	for i, of := range []struct {
 		name    string
@@ -294,11 +298,13 @@ func TestPictureOfWalks(t *testing.T) {
 	}{
 		{"by activation", SessionOptions{Disclosure: ByActivation}, false, Options{Learn: new(LearnOptions), Prompt: PromptOptions{ListInline: true}}, provider.OpenAIChat, ""},
 		{"by the bridge", SessionOptions{Disclosure: ByBridge}, false, Options{MaxResult: 60, Skills: plan}, provider.OpenAIChat, ""},
-		{"by addition", SessionOptions{Disclosure: ByAddition}, false, Options{MaxResult: 60, JustInTime: &JustInTimeOptions{Threshold: 4}}, provider.Anthropic, ""},
+		{"by activation, without the search tool", SessionOptions{Disclosure: ByActivation, Access: without(SearchToolName)}, false, Options{Prompt: PromptOptions{ListInline: true}}, provider.OpenAIChat, ""},
+		{"by the bridge, without the call tool", SessionOptions{Disclosure: ByBridge, Access: without(CallToolName)}, false, Options{}, provider.OpenAIChat, ""},
+		{"by addition", SessionOptions{Disclosure: ByAddition, Registry: NewRegistry()}, false, Options{MaxResult: 60, JustInTime: &JustInTimeOptions{Threshold: 4}}, provider.Anthropic, ""},
 		{"by provider", SessionOptions{Disclosure: ByProvider}, false, Options{Skills: plan, Learn: new(LearnOptions)}, provider.Anthropic, "claude-sonnet-4-5"},
 		{"by provider, searching", SessionOptions{Disclosure: ByProvider}, false, Options{}, provider.OpenAIResponses, "gpt-5.6"},
 		{"automatic", SessionOptions{}, false, Options{Skills: plan, Prompt: PromptOptions{ListInline: true, MaxListingTokens: 60}}, provider.Gemini, ""},
-		{"of a user", SessionOptions{Disclosure: ByActivation}, true, Options{}, provider.OpenAIChat, ""},
+		{"of a user", SessionOptions{Disclosure: ByActivation, Registry: NewRegistry()}, true, Options{}, provider.OpenAIChat, ""},
 		{"of a user by addition", SessionOptions{Disclosure: ByAddition}, true, Options{MaxResult: 60}, provider.Anthropic, ""},
 		{"of a user by the bridge", SessionOptions{Disclosure: ByBridge, Access: Access{Deny: []string{"*__sort"}}}, true, Options{Learn: new(LearnOptions)}, provider.OpenAIChat, ""},
 	} {
