@@ -381,7 +381,8 @@ func TestStartBesideAServerWithoutAName(t *testing.T) {
 	}
 	for range 2 { // b is tried again
 		err := m.Start(t.Context())
-		require.ErrorContains(t, err, `2 servers "b", "a2": `)
+		require.EqualError(t, err, `mcphybrid: 2 servers "b", "a2": names are kept for 100000 servers, which is the limit`)
+		assert.Equal(t, StateConfigured, m.Servers()[1].State)
 		assert.Equal(t, []string{"mcp_a__tool_000"}, toolNames(m.InlineTools()))
 		assert.NoError(t, check(m))
 	}

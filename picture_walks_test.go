@@ -33,6 +33,8 @@ type stroll struct {
 	stats   []string
 	sends   []string // the tools of a Turn
 	known   int
+	unseen  bool // nobody looks at the list but the Turns
+	steps   int
 	added   map[string]int  // how often git's tools were added
 	present map[string]bool // the other servers, by their owners
 }
@@ -81,14 +83,16 @@ func (w *stroll) look() {
 			w.line("%s", line)
 		}
 	}
-	w.news("list", &w.list, short(toolNames(w.s.Tools())))
 	var reads, places []string
-	for _, line := range strings.Split(w.s.PromptSections(PromptFull), "\n") {
-		if line != "" {
-			reads = append(reads, cut(line))
+	if !w.unseen {
+		w.news("list", &w.list, short(toolNames(w.s.Tools())))
+		for _, line := range strings.Split(w.s.PromptSections(PromptFull), "\n") {
+			if line != "" {
+				reads = append(reads, cut(line))
+			}
 		}
+		w.news("reads", &w.reads, reads)
 	}
-	w.news("reads", &w.reads, reads)
 	for _, p := range w.s.Placements() {
 		places = append(places, fmt.Sprintf("%s %s: %s", strings.TrimPrefix(p.Tool.name, "mcp_"), p.Standing, p.Reason))
 	}
@@ -131,6 +135,9 @@ func (w *stroll) next() {
 		if of == at && w.s.metaNamed(w.s.view(), name) == nil {
 			of = 17 // a Turn
 		}
+	}
+	if w.steps++; w.unseen && w.steps <= 15 && (of == 17 || of == 18) {
+		of = 6 // before the first Turn
 	}
 	switch of {
 	case 0, 1, 2:
@@ -231,7 +238,7 @@ func (w *stroll) next() {
 			return
 		}
 		w.turn()
-		w.s.CountUsage(provider.Usage{Input: 20_000, Cached: 9_000 * w.random.IntN(3), Written: 1_000, Miss: []string{"", "", "tools_changed", "system_changed"}[w.random.IntN(4)]})
+		w.s.CountUsage(provider.Usage{Input: 20_000, Cached: 18_000 * w.random.IntN(2), Written: 1_000, Miss: []string{"", "", "tools_changed", "system_changed"}[w.random.IntN(4)]})
 	case 19:
 		state := w.s.Save()
 		w.s.Close()
@@ -292,12 +299,12 @@ func TestPictureOfWalks(t *testing.T) {
 		name    string
 		asked   SessionOptions
 		ofAUser bool
-		opts    Options
+		opts    Options // but for limits that all have
 		format  provider.Format
 		model   string
 	}{
 		{"by activation", SessionOptions{Disclosure: ByActivation}, false, Options{Learn: new(LearnOptions), Prompt: PromptOptions{ListInline: true}}, provider.OpenAIChat, ""},
-		{"by the bridge", SessionOptions{Disclosure: ByBridge}, false, Options{MaxResult: 60, Skills: plan}, provider.OpenAIChat, ""},
+		{"by the bridge", SessionOptions{Disclosure: ByBridge}, false, Options{MaxResult: 60, Skills: plan, List: ListOptions{Max: 5, ServerMax: 3}}, provider.OpenAIChat, ""},
 		{"by activation, without the search tool", SessionOptions{Disclosure: ByActivation, Access: without(SearchToolName)}, false, Options{Prompt: PromptOptions{ListInline: true}}, provider.OpenAIChat, ""},
 		{"by the bridge, without the call tool", SessionOptions{Disclosure: ByBridge, Access: without(CallToolName)}, false, Options{}, provider.OpenAIChat, ""},
 		{"by addition", SessionOptions{Disclosure: ByAddition, Registry: NewRegistry()}, false, Options{MaxResult: 60, JustInTime: &JustInTimeOptions{Threshold: 4}}, provider.Anthropic, ""},
@@ -306,17 +313,23 @@ func TestPictureOfWalks(t *testing.T) {
 		{"automatic", SessionOptions{}, false, Options{Skills: plan, Prompt: PromptOptions{ListInline: true, MaxListingTokens: 60}}, provider.Gemini, ""},
 		{"of a user", SessionOptions{Disclosure: ByActivation, Registry: NewRegistry()}, true, Options{}, provider.OpenAIChat, ""},
 		{"of a user by addition", SessionOptions{Disclosure: ByAddition}, true, Options{MaxResult: 60}, provider.Anthropic, ""},
+		{"unseen, by activation", SessionOptions{Disclosure: ByActivation}, false, Options{List: ListOptions{Max: 6, ServerMax: 4}}, provider.OpenAIChat, ""},
+		{"unseen, by provider", SessionOptions{Disclosure: ByProvider}, false, Options{List: ListOptions{Max: 6, ServerMax: 4}}, provider.Anthropic, "claude-sonnet-4-5"},
+		{"of a user, unseen, by addition", SessionOptions{Disclosure: ByAddition}, true, Options{List: ListOptions{Max: 6, ServerMax: 4}, Prompt: PromptOptions{ListInline: true, MaxListingTokens: 30}}, provider.Anthropic, ""},
 		{"of a user by the bridge", SessionOptions{Disclosure: ByBridge, Access: Access{Deny: []string{"*__sort"}}}, true, Options{Learn: new(LearnOptions)}, provider.OpenAIChat, ""},
 	} {
 		t.Run(strings.NewReplacer(" ", "_", ",", "").Replace(of.name), func(t *testing.T) {
 			inPicture(t, "A session "+of.name+", step by step, and what each changes.", func(p *picture) {
 				cfg := serving("git", echoTool("log", "Shows the log of changes."), echoTool("push", "Pushes changes."), echoTool("pull", "Pulls changes."))
 				opts := of.opts
-				opts.Inline, opts.List, opts.Active = InlineOptions{Max: 4}, ListOptions{Max: 11, ServerMax: 5}, ActiveOptions{Max: 2, Turns: 2}
+				opts.Inline, opts.Active = InlineOptions{Max: 4}, ActiveOptions{Max: 2, Turns: 2}
+				if opts.List.Max == 0 {
+					opts.List = ListOptions{Max: 11, ServerMax: 5}
+				}
 				opts.Search, opts.Trust = RankingOptions{Results: 2, Limit: 3, Threshold: -1, Schemas: 150}, TrustQuarantine
 				opts.Needs, opts.Servers = map[string][]string{"mcp_mail__send": {"mcp_mail__draft"}, "mcp_git__push": {"mcp_git__pull"}}, []ServerConfig{cfg}
 				m := p.start("A server has three tools.", opts)
-				w := &stroll{picture: p, owner: m, asked: of.asked, git: mcpServer(cfg), format: of.format, model: of.model, random: rand.New(rand.NewPCG(uint64(i), 7)), added: make(map[string]int), present: make(map[string]bool)}
+				w := &stroll{picture: p, owner: m, asked: of.asked, git: mcpServer(cfg), format: of.format, model: of.model, random: rand.New(rand.NewPCG(uint64(i), 7)), added: make(map[string]int), present: make(map[string]bool), unseen: strings.Contains(of.name, "unseen")}
 				w.asked.Label = "walk"
 				for _, name := range []string{"mcp_git__log", "mcp_git__push", "mcp_git__pull", "mcp_git__diff", "mcp_mail__send", "mcp_mail__list", "mcp_mail__draft", "mcp_mail__sort", "mcp_maps__route", "mcp_maps__zoom", "mcp_music__play", "mcp_music__list", "mcp_none__x"} {
 					w.names = append(w.names, name)
