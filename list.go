@@ -181,9 +181,10 @@ func (s *Session) waits(v *view) bool {
 }
 
 // startsFresh reports whether the session has shown nothing yet, and would begin with the
-// list that sessions share. Its own active tools follow that. The caller holds mu.
+// list that sessions share. Its own active tools follow that. Where they leave too little room for
+// that list, the session is full. The caller holds mu.
 func (s *Session) startsFresh(v *view) bool {
-	return s.shown == nil && v.overflow == nil && !v.paged && !v.linked && !s.full && !v.begun
+	return s.shown == nil && !v.paged && !v.linked && !s.full && !v.begun
 }
 
 // withdraw removes the tools that are held back from the list: hiding an untrusted tool
