@@ -331,9 +331,7 @@ func TestPictureOfWalks(t *testing.T) {
 				m := p.start("A server has three tools.", opts)
 				w := &stroll{picture: p, owner: m, asked: of.asked, git: mcpServer(cfg), format: of.format, model: of.model, random: rand.New(rand.NewPCG(uint64(i), 7)), added: make(map[string]int), present: make(map[string]bool), unseen: strings.Contains(of.name, "unseen")}
 				w.asked.Label = "walk"
-				for _, name := range []string{"mcp_git__log", "mcp_git__push", "mcp_git__pull", "mcp_git__diff", "mcp_mail__send", "mcp_mail__list", "mcp_mail__draft", "mcp_mail__sort", "mcp_maps__route", "mcp_maps__zoom", "mcp_music__play", "mcp_music__list", "mcp_none__x"} {
-					w.names = append(w.names, name)
-				}
+				w.names = []string{"mcp_git__log", "mcp_git__push", "mcp_git__pull", "mcp_git__diff", "mcp_mail__send", "mcp_mail__list", "mcp_mail__draft", "mcp_mail__sort", "mcp_maps__route", "mcp_maps__zoom", "mcp_music__play", "mcp_music__list", "mcp_none__x"}
 				if of.ofAUser {
 					w.owner = newUser(p.T, m, "ada", nil)
 				}
