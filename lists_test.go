@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/provider"
 )
 
 // What sessions list that see no tool, and what they list once there is one.
@@ -85,4 +87,34 @@ func TestFirstListBesideActiveTools(t *testing.T) {
 	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_late__come", "mcp_late__go", SearchToolName}, toolNames(other.Tools()))
 	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_a__tool_001", "mcp_late__come", SearchToolName, DescribeToolName, CallToolName, "mcp_a__tool_002"}, toolNames(s.Tools()))
 	assert.Equal(t, []string{"mcp_late__go"}, toolNames(s.DeferredTools()))
+}
+
+// A server that is here and has not listed its tools, whatever is wrong with it, has not taken them
+// away: a conversation goes on with them.
+func TestToolsOfAServerThatHasNotListed(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{inProcess("s-0", 1), inProcess("s_0", 1)}})
+	s := m.NewSession(&SessionOptions{Disclosure: ByAddition})
+	_, err := s.Turn(provider.Anthropic, "")
+	require.NoError(t, err)
+	state := s.Save()
+	gone := "mcp_s_0_b60dd8e5__tool_000"
+	require.Contains(t, toolNames(s.Tools()), gone)
+	for name, of := range map[string]struct {
+		cfg     ServerConfig
+		removed []string
+	}{
+		"it can't start":  {ServerConfig{Name: "s_0", Command: "/nonexistent/command"}, nil},
+		"it has no tools": {serving("s_0"), []string{gone}},
+	} {
+		elsewhere := NewManager(&Options{Servers: []ServerConfig{inProcess("s-0", 1), of.cfg}})
+		_ = elsewhere.Start(t.Context())
+		assert.NotEmpty(t, elsewhere.Problems(), "its name collides")
+		restored, _, err := elsewhere.RestoreSession(state, &SessionOptions{Disclosure: ByAddition})
+		require.NoError(t, err)
+		turn, err := restored.Turn(provider.Anthropic, "")
+		require.NoError(t, err)
+		assert.Equal(t, of.removed, turn.Removed, name)
+		require.NoError(t, elsewhere.Close())
+	}
 }
