@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
@@ -334,7 +335,7 @@ func TestValidateBounded(t *testing.T) {
 }
 
 func TestPatterns(t *testing.T) {
-	p := patterns{seen: make(map[string]*pattern), left: patternSize{100, 3000, 10}}
+	p := patterns{seen: make(map[string]*pattern), text: 100, left: expression.Size{Instructions: 3000, Runes: 10}}
 	first := p.find("x{1000}")
 	require.NotNil(t, first)
 	assert.Greater(t, first.size, 1000)
