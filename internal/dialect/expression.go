@@ -3,6 +3,8 @@ package dialect
 import (
 	"regexp/syntax"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 )
 
 // refuses returns why the provider refuses a regular expression, or "".
@@ -37,12 +39,16 @@ func looksAround(pattern string) bool {
 
 // isBroken reports whether an expression certainly is not a regular one, neither of
 // ECMA 262 nor of Go: it has a parenthesis or bracket too many, a backslash at the end, a
-// range that ends before it begins, or repeats nothing or twice. In doubt, it is one.
-func isBroken(expression string) bool {
-	if !looksBroken([]rune(expression)) {
+// range that ends before it begins, or repeats nothing or twice. In doubt, it is one, unless
+// it takes long to find out.
+func isBroken(pattern string) bool {
+	if !looksBroken([]rune(pattern)) {
 		return false
 	}
-	_, err := syntax.Parse(expression, syntax.Perl)
+	if expression.ReadingCost(pattern) > expression.MaxReading {
+		return true
+	}
+	_, err := syntax.Parse(pattern, syntax.Perl)
 	return err != nil
 }
 

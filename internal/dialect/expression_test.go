@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,6 +27,14 @@ func TestIsBroken(t *testing.T) {
 	for _, broken := range []string{"(?=", "(?:", "a||*", "[z-a", "(a", `[z-a]\`, "(|*)"} {
 		assert.True(t, isBroken(broken), broken)
 	}
+}
+
+// One that looks broken is not read to find out if that takes long: each such range is some 100,000 letters.
+func TestBrokenAndLongToRead(t *testing.T) {
+	t.Parallel()
+	long := "(?i)" + strings.Repeat(`[\x{80}-\x{10fffe}]`, 10_000)
+	assert.True(t, isBroken(long+"("))
+	assert.False(t, isBroken(long))
 }
 
 // An expression that Go takes is not left out.
