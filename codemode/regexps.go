@@ -3,16 +3,21 @@ package codemode
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 )
 
 var errBacktracking = errors.New("lookarounds (?=…) (?!…) (?<=…) and backreferences are not supported in regular expressions")
+
+var errTooLarge = errors.New("the regular expression is too large")
+
+// maxInstructions is how many instructions a regular expression may have: x{1000} has 1,000.
+const maxInstructions = 1 << 14
 
 // checkPattern returns how many instructions a regular expression has, or why it can't be used. The
 // interpreter runs most in a time that is proportional to the text, and all others by
@@ -26,12 +31,18 @@ func checkPattern(pattern, flags string) (instructions int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("the regular expression is wrong: %w", err)
 	}
-	if _, err := regexp.Compile(re2); err != nil {
-		return 0, fmt.Errorf("the regular expression can't be used: %w", err)
+	if strings.Contains(flags, "i") {
+		re2 = "(?i)" + re2
+	}
+	if expression.ReadingCost(re2) > expression.MaxReading {
+		return 0, errTooLarge
 	}
 	parsed, err := syntax.Parse(re2, syntax.Perl)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("the regular expression can't be used: %w", err)
+	}
+	if expression.SizeOf(parsed).Instructions > maxInstructions {
+		return 0, errTooLarge
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
