@@ -66,6 +66,8 @@ var hostile = []struct{ name, script, want string }{
 	{"ranges of letters without regard to case", `return /` + strings.Repeat(`[\u0080-\ufffe]`, 1000) + `/i.test("x")`, "too large"},
 	{"such ranges by a text", `return new RegExp("[\u0080-\ufffe]".repeat(1e4), "i").test("x")`, "too large"},
 	{"such ranges by a pattern", `return new RegExp(/[\u0080-\ufffe][\u0080-\ufffe]/, "i").test("x") + new RegExp(new RegExp("[\u0080-\ufffe]".repeat(1e2)), "i").test("x")`, "too large"},
+	{"one such range in each of many", `return [` + strings.Repeat(`/[\u0080-\ufffe]/i,`, 1000) + `].length`, "too large"},
+	{"instructions of many", `return [` + strings.Repeat(`/`+strings.Repeat("x{1000}", 16)+`/,`, 200) + `].length`, "too large"},
 	{"many instructions", `return /` + strings.Repeat("x{1000}", 1000) + `/.test("x")`, "too large"},
 	{"a large pattern on a large text", `const r = new RegExp("[a-z]{500}".repeat(1) + "b"); const s = "a".repeat(1e6); for (;;) r.test(s)`, "steps"},
 	{"the search of a long text", `const s = "a".repeat(1e6), l = Array(1e5).fill("a".repeat(1e6) + "b"); for (;;) l.includes(s + "c")`, ""},
