@@ -35,11 +35,13 @@ type Open func(ctx context.Context, page Page) (redirected string, err error)
 // and keeps the tokens. Other logins and refreshes of the account in this process go
 // on meanwhile. A client that signs in as itself asks for a new token instead.
 func (a *Account) Login(ctx context.Context, open Open) error {
-	_, err := hostcode.Detached(ctx, "the login", func() (struct{}, error) { return struct{}{}, a.logIn(ctx, open) })
+	at := new(place)
+	defer at.leave()
+	_, err := hostcode.Detached(ctx, "the login", func() (struct{}, error) { return struct{}{}, a.logIn(ctx, at, open) })
 	return err
 }
 
-func (a *Account) logIn(ctx context.Context, open Open) error {
+func (a *Account) logIn(ctx context.Context, at *place, open Open) error {
 	if a.SignsInItself() {
 		return text.Bounded(a.askAnew(ctx))
 	}
@@ -50,7 +52,7 @@ func (a *Account) logIn(ctx context.Context, open Open) error {
 	known, err := a.stored(ctx)
 	var r record
 	if err == nil {
-		r, err = a.login(ctx, known, open)
+		r, err = a.login(ctx, known, at, open)
 	}
 	if err == nil {
 		_, err = r.document(nil)
@@ -90,13 +92,14 @@ func (e *UnsavedError) Error() string {
 // Unwrap returns the error of the store.
 func (e *UnsavedError) Unwrap() error { return e.err }
 
-// login returns a login that is to replace the known one.
-func (a *Account) login(ctx context.Context, known record, open Open) (r record, err error) {
+// login returns a login that is to replace the known one. It listens at a place.
+func (a *Account) login(ctx context.Context, known record, at *place, open Open) (r record, err error) {
 	to, err := listen(a.cfg.RedirectURI, known.RedirectURI)
 	if err != nil {
 		return r, err
 	}
 	defer to.close()
+	at.take(to.listener)
 	found, err := a.discover(ctx)
 	if err != nil {
 		return r, err

@@ -156,3 +156,26 @@ func TestLoginsAtOneAddress(t *testing.T) {
 	mcptest.Browse(t, next.page)
 	assert.NoError(t, <-next.ended)
 }
+
+// When a login has returned, its address is free, whatever still goes on in it: the next one may
+// have to wait there.
+func TestAddressIsFreeAfterALogin(t *testing.T) {
+	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+	at, err := listen("", "")
+	require.NoError(t, err)
+	at.close()
+	a := New(Config{OAuth: config.OAuth{ClientID: "ours", RedirectURI: at.address}, URL: authority.Server, Key: "k", Store: new(Memory), HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
+	defer a.Close()
+	ctx, end := context.WithCancel(t.Context())
+	goOn := make(chan struct{})
+	a.Hold = func(string, []string) { // while the login listens
+		end()
+		<-goOn
+	}
+	err = a.Login(ctx, func(context.Context, Page) (string, error) { return "", nil })
+	require.ErrorIs(t, err, context.Canceled)
+	next, err := listen(at.address, "")
+	close(goOn)
+	require.NoError(t, err)
+	next.close()
+}
