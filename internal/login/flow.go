@@ -58,7 +58,7 @@ func (a *Account) logIn(ctx context.Context, at *place, open Open) error {
 		_, err = r.document(nil)
 	}
 	if err != nil {
-		return text.Bounded(text.WithoutURL(err))
+		return text.Bounded(text.WithoutURL(a.forgetsClient(ctx, &r, err)))
 	}
 	end, err := a.begin(ctx)
 	if err != nil {
@@ -143,12 +143,50 @@ func (a *Account) login(ctx context.Context, known record, at *place, open Open)
 	h, got := a.handler(&r, to.address, nil)
 	h.SetExpectedState(state)
 	if err := h.ProcessAuthorizationResponse(ctx, code, state, verifier); err != nil {
-		return r, fmt.Errorf("exchanging the code: %w", text.WithoutURL(err))
+		err = fmt.Errorf("exchanging the code: %w", text.WithoutURL(err))
+		if refused := (transport.OAuthError{}); errors.As(err, &refused) {
+			err = ofClient(refused.ErrorCode, err)
+		}
+		return r, err
 	}
 	if r, err = got.in(r); err == nil {
 		r.follows(known)
 	}
 	return r, err
+}
+
+// A clientError says that an authorization server does not let the client log anybody in.
+type clientError struct{ error }
+
+func (e *clientError) Unwrap() error { return e.error }
+
+// ofClient returns err, which the authorization server calls code, as a [clientError] if it is
+// one.
+func ofClient(code string, err error) error {
+	if code == "invalid_client" || code == "unauthorized_client" {
+		return &clientError{err}
+	}
+	return err
+}
+
+// forgetsClient returns err. If it is that a client, which we registered, may not log anybody in any
+// more, the next login registers another one. The tokens stay, with the client that got them.
+func (a *Account) forgetsClient(ctx context.Context, r *record, err error) error {
+	if refused := new(clientError); r.RedirectURI == "" || !errors.As(err, &refused) {
+		return err
+	}
+	failed := a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
+		stored, err := a.parse(document)
+		if err != nil || stored.ClientID != r.ClientID {
+			return document, nil
+		}
+		stored.RedirectURI = "" // so it is not one for new logins
+		return stored.document(document)
+	})
+	if failed != nil {
+		return fmt.Errorf("%w; and the client that is refused stays in the store: %w", err, failed)
+	}
+	return fmt.Errorf("%w: the client %q is refused, so the next login registers another one", err, text.Line(r.ClientID, maxSaid))
 }
 
 // stored returns the record in the store.
@@ -232,7 +270,7 @@ func codeIn(said url.Values, state string, d *discovery) (string, error) {
 		return "", err
 	}
 	if refused := said.Get("error"); refused != "" {
-		return "", fmt.Errorf("the authorization server refused the login: %s", text.Line(strings.TrimSuffix(refused+": "+said.Get("error_description"), ": "), maxSaid))
+		return "", ofClient(refused, fmt.Errorf("the authorization server refused the login: %s", text.Line(strings.TrimSuffix(refused+": "+said.Get("error_description"), ": "), maxSaid)))
 	}
 	if said.Get("code") == "" {
 		return "", errors.New("the answer has no code")
