@@ -31,23 +31,31 @@ type Page struct {
 // browser in the end, or "" if the browser reaches this machine.
 type Open func(ctx context.Context, page Page) (redirected string, err error)
 
-// Login lets the user log in, until ctx ends. It opens one page, waits for the answer
+// Login lets the user log in, until ctx or the account ends. It opens one page, waits for the answer
 // and keeps the tokens. Other logins and refreshes of the account in this process go
 // on meanwhile. A client that signs in as itself asks for a new token instead.
 func (a *Account) Login(ctx context.Context, open Open) error {
+	if a.SignsInItself() {
+		_, err := hostcode.Detach(ctx, "the login", func() error { return text.Bounded(a.askAnew(ctx)) })
+		return err
+	}
+	if err := a.enter(); err != nil {
+		return err
+	}
+	defer a.busy.Done()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(a.logins, end)()
 	at := new(place)
 	defer at.leave()
-	_, err := hostcode.Detached(ctx, "the login", func() (struct{}, error) { return struct{}{}, a.logIn(ctx, at, open) })
+	_, err := hostcode.Detach(ctx, "the login", func() error { return a.logIn(ctx, at, open) })
+	if err != nil && a.logins.Err() != nil {
+		return errClosed
+	}
 	return err
 }
 
 func (a *Account) logIn(ctx context.Context, at *place, open Open) error {
-	if a.SignsInItself() {
-		return text.Bounded(a.askAnew(ctx))
-	}
-	if err := a.checkOpen(); err != nil {
-		return err
-	}
 	a.setUnnamed(false)
 	known, err := a.stored(ctx)
 	var r record

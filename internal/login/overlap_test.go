@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/config"
@@ -178,4 +179,20 @@ func TestAddressIsFreeAfterALogin(t *testing.T) {
 	close(goOn)
 	require.NoError(t, err)
 	next.close()
+}
+
+// A login that waits for the browser ends with its account, before Close returns: the browser finds
+// nothing there, and no code is sent anywhere.
+func TestLoginEndsWithItsAccount(t *testing.T) {
+	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+	a := New(Config{OAuth: config.OAuth{ClientID: "ours"}, URL: authority.Server, Key: "k", Store: new(Memory), HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
+	w := begin(t, a)
+	a.Close()
+	u, err := url.Parse(w.page)
+	require.NoError(t, err)
+	next, err := listen(u.Query().Get("redirect_uri"), "")
+	require.NoError(t, err, "its address is free")
+	next.close()
+	w.end()
+	assert.Equal(t, errClosed, <-w.ended)
 }
