@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 )
 
 const usualColumns, usualRows = 80, 24
@@ -98,10 +100,32 @@ func (s *Sheet) write(line string) {
 	}
 }
 
-// PrintJSON writes v for programs: the same to a terminal and to a pipe.
+// PrintJSON writes v for programs: the same to a terminal and to a pipe. What a terminal would
+// obey or not show is escaped.
 func PrintJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, escaped(b.String()))
+	return err
+}
+
+// escaped returns JSON in which each character that a terminal would obey or not show, and that
+// is not escaped yet, is. Such characters are in strings only.
+func escaped(written string) string {
+	var b strings.Builder
+	for _, r := range written {
+		if r < unicode.MaxASCII || !isObeyed(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
