@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 const usualColumns, usualRows = 80, 24
@@ -103,29 +104,35 @@ func (s *Sheet) write(line string) {
 // PrintJSON writes v for programs: the same to a terminal and to a pipe. What a terminal would
 // obey or not show is escaped.
 func PrintJSON(w io.Writer, v any) error {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
+	enc := json.NewEncoder(EscapedJSON(w))
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, escaped(b.String()))
-	return err
+	return enc.Encode(v)
 }
 
-// escaped returns JSON in which each character that a terminal would obey or not show, and that
-// is not escaped yet, is. Such characters are in strings only.
-func escaped(written string) string {
-	var b strings.Builder
-	for _, r := range written {
-		if r < unicode.MaxASCII || !isObeyed(r) {
-			b.WriteRune(r)
+// EscapedJSON returns a writer to w for JSON, whole characters at a time. In what w gets, each
+// character that a terminal would obey or not show is escaped: such are in strings only.
+func EscapedJSON(w io.Writer) io.Writer { return escapes{w} }
+
+type escapes struct{ w io.Writer }
+
+func (e escapes) Write(written []byte) (int, error) {
+	if _, err := e.w.Write(escaped(written)); err != nil {
+		return 0, err
+	}
+	return len(written), nil
+}
+
+func escaped(written []byte) []byte {
+	b := make([]byte, 0, len(written))
+	for _, r := range string(written) {
+		if r < unicode.MaxASCII || !isObeyed(r) { // below are line breaks between values
+			b = utf8.AppendRune(b, r)
 			continue
 		}
 		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
+			b = fmt.Appendf(b, `\u%04x`, unit)
 		}
 	}
-	return b.String()
+	return b
 }
