@@ -418,6 +418,38 @@ func TestInstructionsChangeNoOther(t *testing.T) {
 	}
 }
 
+// A document that an index has is not read again, wherever it goes, also if it is there
+// twice. So nobody sees what the caller changes in it, which he must not.
+func TestWithReadsNoneAgain(t *testing.T) {
+	t.Parallel()
+	docs := []*Document{{Name: "apple"}, {Name: "banana"}, {Name: "cherry"}, {Name: "damson"}}
+	x := NewIndex(docs, nil)
+	for _, d := range docs {
+		d.Name = "elderberry"
+	}
+	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3}, {1, 1, 3}} {
+		var now []*Document
+		for _, i := range order {
+			now = append(now, docs[i])
+		}
+		x = x.With(now)
+		read := 0 // such as were read again
+		for i := 1; i < len(order); i++ {
+			if order[i] == order[i-1] {
+				read++
+			}
+		}
+		assert.Len(t, x.Search("elderberry", 9, nil), read, "%v", order)
+		for i, name := range []string{"apple", "banana", "cherry", "damson"} {
+			want := 0
+			if slices.Contains(order, i) {
+				want = 1
+			}
+			assert.Len(t, x.Search(name, 9, nil), want, "%v: %s", order, name)
+		}
+	}
+}
+
 // The newest index of a line grows, and an older one is made anew, so that it stays as it is.
 func TestWithGrowsTheNewest(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ func TestSlipOfEqualsPlain(t *testing.T) {
 }
 
 func TestCorrect(t *testing.T) {
-	lexicon := &Lexicon{Stop: []string{"please", "about", "what"}, Generic: []string{"fetch"}, Synonyms: [][]string{{"invoice", "receipt"}}}
+	lexicon := &Lexicon{Stop: []string{"please", "about", "what"}, Faint: []string{"wonder"}, Generic: []string{"fetch"}, Synonyms: [][]string{{"invoice", "receipt"}}}
 	docs := []*Document{
 		{Name: "branch message alter later tang target"},
 		{Name: "branch brand tang"},
@@ -81,6 +81,7 @@ func TestCorrect(t *testing.T) {
 		{Name: "repositories"},
 		{Name: "Überweisung about42 abouts99"},
 		{Name: strings.Repeat("n", 24) + " " + strings.Repeat("q", 25)},
+		{Name: "wonda pleasx"}, {Name: "wonda pleasx"},
 	}
 	tests := []struct {
 		name string
@@ -97,6 +98,8 @@ func TestCorrect(t *testing.T) {
 		{"of more documents", "brancy", "branch"},
 		{"a word of the lexicon only", "invioce", "invoic"},
 		{"a stop word", "plese", "pleas"},
+		{"a stop word before one of documents", "pleasq", "pleas"},
+		{"a faint word before one of documents", "wondq", "wond"},
 		{"no stop word for what an ending leaves", "weater", ""},
 		{"the word before its stem", "targed", "target"},
 		{"of equal ones the first", "stabple", "stabl"},
