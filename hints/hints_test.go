@@ -62,6 +62,23 @@ func TestHintsInJSON(t *testing.T) {
 	assert.Equal(t, Hints{}, h)
 }
 
+// As much as may be is not too much.
+func TestParseAtTheLimits(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 500)
+	most := Hints{OutputShape: long}
+	for i := range 16 {
+		most.Preconditions = append(most.Preconditions, long[i:])
+	}
+	most.AntiPatterns, most.ChainsWith = most.Preconditions, most.Preconditions
+	data, err := json.Marshal(most)
+	require.NoError(t, err)
+	data = append(data, strings.Repeat(" ", 256<<10-len(data))...)
+	got, err := Parse(data)
+	require.NoError(t, err)
+	assert.Equal(t, most, got)
+}
+
 func TestNopEnricherKnowsNothing(t *testing.T) {
 	t.Parallel()
 	h, ok, err := NopEnricher{}.LookupHints(t.Context(), nil)
