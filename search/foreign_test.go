@@ -91,8 +91,8 @@ func TestForeign(t *testing.T) {
 			"删除列表":                         {0, 4}, // the catalog has the second word
 			"the loschen of the Datei":     nil,    // more English
 			"die":                          {3},
-			"Löschgewichtsverzeichnisse":   nil, // what follows is no ending
-			"the Datei of the team. Datei": {0}, // each clause for itself
+			"Löschgewichtsverzeichnisse":   nil,       // what follows is no ending
+			"the Datei of the team. Datei": {0},       // each clause for itself
 			"der Inhalt der Datei":         {0, 1, 5}, // the catalog has this word, too
 			"Inhaltsdatei":                 {0, 1},
 		} {

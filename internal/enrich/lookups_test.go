@@ -363,6 +363,27 @@ func TestFoundIsPublishedMeanwhile(t *testing.T) {
 	})
 }
 
+// What was found of a tool that has left since is not published.
+func TestFoundOfWhatHasLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := own(t, 2, func(_ context.Context, n tool) (string, error) {
+			time.Sleep(time.Duration(n-1) * 700 * time.Millisecond)
+			return fmt.Sprint(int(n)), nil
+		})
+		o.last = time.Now()
+		o.Changed()
+		pass(100 * time.Millisecond)
+		o.set(tool(2))
+		pass(500 * time.Millisecond)
+		assert.Zero(t, o.published)
+		assert.Empty(t, o.shapes())
+		pass(time.Minute)
+		assert.Equal(t, 1, o.published)
+		assert.Equal(t, map[tool]string{2: "2"}, o.shapes())
+	})
+}
+
 // The first failures of a batch are logged, and how many more there are.
 func TestFailuresAreLoggedShortly(t *testing.T) {
 	t.Parallel()

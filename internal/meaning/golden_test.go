@@ -208,6 +208,7 @@ func tell(t *testing.T, seed uint64, change func(*Options)) string {
 		}
 		return list[rng.IntN(len(list))]
 	}
+	broken := int(3 * seed)
 	for step := range 40 {
 		what := ""
 		server := []string{"a", "b", "c"}[rng.IntN(3)]
@@ -234,13 +235,13 @@ func tell(t *testing.T, seed uint64, change func(*Options)) string {
 				kept[id] = s
 			}
 			what = " describe " + id
-		case n < 15:
+		case n < 14:
 			for range 1 + rng.IntN(3) {
 				id := one()
 				what += " leave " + id
 				delete(kept, id)
 			}
-		case n < 16:
+		case n < 15:
 			for _, id := range slices.Sorted(maps.Keys(kept)) {
 				if kept[id].Server == server && rng.IntN(10) > 0 {
 					delete(kept, id)
@@ -248,8 +249,9 @@ func tell(t *testing.T, seed uint64, change func(*Options)) string {
 			}
 			what = " most of " + server + " leave"
 		case n < 19:
-			call := []string{"embed", "upsert", "delete", "sums", "get", "save", "load"}[rng.IntN(7)]
+			call := []string{"embed", "upsert", "delete", "sums", "get", "save", "load"}[broken%7]
 			host.fails[call] = true
+			broken++
 			what = " break " + call
 		default:
 			what = " nothing"

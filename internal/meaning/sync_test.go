@@ -226,6 +226,16 @@ func TestEmbedderThatPanics(t *testing.T) {
 	})
 }
 
+// What an embedder returns is checked before it is stored.
+func TestEmbedderThatReturnsTooLittle(t *testing.T) {
+	at(t, func(o *Options) { o.Embedder = answered{} }, func(d *desk) {
+		d.set(0, "a", "b")
+		assert.ErrorContains(t, d.Reached().Err, "embedding: 0 vectors for 2 texts")
+		assert.Empty(t, d.ids())
+		assert.Equal(t, []string{"sums"}, d.s.calls)
+	})
+}
+
 type panicking struct{ lengths }
 
 func (panicking) Dimensions() int { panic("no model") }
@@ -298,6 +308,8 @@ func TestAnotherModelsVectorsAreDropped(t *testing.T) {
 		assert.Equal(t, []string{"id a", "id b"}, d.ids())
 		assert.Equal(t, []string{"sums", "upsert", "drop", "upsert"}, d.s.calls)
 		assert.True(t, d.InStep())
+		d.set(0, "b", "c")
+		assert.Equal(t, []string{"sums", "upsert", "drop", "upsert", "upsert"}, d.s.calls, "what an emptied store has is known")
 	})
 	at(t, nil, func(d *desk) {
 		d.set(0, "a")
