@@ -117,7 +117,7 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 				add(t, 1)
 			}
 			for _, to := range p.lexicon.stands[t.text] {
-				add(plainTerm{to, to, to, word}, 1)
+				add(plainTerm{to, to, t.written, word}, 1)
 			}
 		}
 		for i := 1; i < len(terms) && p.ranker == RankerDefault && !p.foreign(terms); i++ {
