@@ -418,6 +418,45 @@ func TestInstructionsChangeNoOther(t *testing.T) {
 	}
 }
 
+// lists returns all lists of at most n of docs.
+func lists(docs []*Document, n int) (all [][]*Document) {
+	all = [][]*Document{nil}
+	for begin := 0; n > 0; n-- {
+		end := len(all)
+		for _, list := range all[begin:end] {
+			for _, d := range docs {
+				all = append(all, append(slices.Clip(list), d))
+			}
+		}
+		begin = end
+	}
+	return all
+}
+
+// Any list may follow any other one, also if documents stand in them twice.
+func TestWithAnyList(t *testing.T) {
+	t.Parallel()
+	all := lists([]*Document{{Name: "apple", Description: "cherry"}, {Name: "banana"}, nil}, 3)
+	require.Len(t, all, 40)
+	for _, from := range all {
+		for _, to := range all {
+			first := NewIndex(from, &Options{Lexicon: new(Lexicon), Threshold: -1})
+			before := first.Search("cherry banana", 9, nil)
+			x := first.With(to)
+			if err := x.Check(); err != nil {
+				t.Fatalf("from %v to %v: %v", from, to, err)
+			}
+			want := x.New(to).Search("cherry banana", 9, nil)
+			if got := x.Search("cherry banana", 9, nil); !slices.Equal(got, want) {
+				t.Fatalf("from %v to %v: %v, want %v", from, to, got, want)
+			}
+			if after := first.Search("cherry banana", 9, nil); !slices.Equal(after, before) {
+				t.Fatalf("from %v to %v: %v of the first, before %v", from, to, after, before)
+			}
+		}
+	}
+}
+
 // A document that an index has is not read again, wherever it goes, also if it is there
 // twice. So nobody sees what the caller changes in it, which he must not.
 func TestWithReadsNoneAgain(t *testing.T) {
