@@ -106,6 +106,39 @@ func TestForeign(t *testing.T) {
 	assert.Equal(t, []int{6}, searchDocs(NewIndex(docs, &Options{Lexicon: l, Threshold: -1}), "Zzzzq Behörde"))
 }
 
+// What foreign words mean is among the 255 terms of a query. The default ranker leaves out the
+// middle, the lexical one the end.
+func TestManyForeignWords(t *testing.T) {
+	l := new(Lexicon)
+	var docs []*Document
+	var words []string
+	for i := range 300 {
+		name := string([]byte{'a' + byte(i/26), 'a' + byte(i%26)})
+		words = append(words, "qqq"+name+"zz")
+		docs = append(docs, &Document{Name: "hk" + name + "vw"})
+		l.Foreign = append(l.Foreign, Hint{[]string{words[i]}, []string{docs[i].Name}})
+	}
+	for _, test := range []struct {
+		ranker Ranker
+		words  int
+		has    map[int]bool // by document
+	}{
+		{RankerDefault, 255, map[int]bool{0: true, 127: true, 254: true, 255: false}},
+		{RankerDefault, 300, map[int]bool{0: true, 95: true, 105: false, 195: false, 205: true, 299: true}},
+		{RankerLexical, 255, map[int]bool{0: true, 127: true, 254: true, 255: false}},
+		{RankerLexical, 300, map[int]bool{0: true, 254: true, 255: false, 299: false}},
+	} {
+		x := NewIndex(docs, &Options{Ranker: test.ranker, Lexicon: l, Threshold: -1})
+		got := make(map[int]bool)
+		for _, m := range x.Search(strings.Join(words[:test.words], " "), 300, nil) {
+			got[m.Doc] = true
+		}
+		for doc, want := range test.has {
+			assert.Equal(t, want, got[doc], "%s, %d words, document %d", test.ranker, test.words, doc)
+		}
+	}
+}
+
 func TestForeignWords(t *testing.T) {
 	f := newForeignWords([]Hint{
 		{[]string{"dat", "date", "datei", "no"}, []string{"file"}},
