@@ -418,6 +418,37 @@ func TestInstructionsChangeNoOther(t *testing.T) {
 	}
 }
 
+// Check sees whatever is wrong in an index.
+func TestCheckSees(t *testing.T) {
+	t.Parallel()
+	docs := []*Document{{Name: "apple"}, {Name: "berry"}, {Name: "cherry", Description: "apple"}}
+	x := NewIndex(docs, nil).With(docs[:2]).With(docs)
+	require.NoError(t, x.Check())
+	apple := x.number([]byte("appl"))
+	for name, test := range map[string]struct {
+		harm func(x *Index)
+		want string
+	}{
+		"slots":     {func(x *Index) { x.slots = x.slots[:2] }, "index of 3 documents: 2 slots, 4 positions, 5 first, 2 worth of 2"},
+		"first":     {func(x *Index) { x.first = x.first[:4] }, "index of 3 documents: 3 slots, 4 positions, 4 first, 2 worth of 2"},
+		"worth":     {func(x *Index) { x.worth = x.worth[:1] }, "index of 3 documents: 3 slots, 4 positions, 5 first, 1 worth of 2"},
+		"positions": {func(x *Index) { x.positions = []int32{0, 2, -1, 2} }, "document 1 is in slot 1, which is at position 2"},
+		"postings":  {func(x *Index) { x.heads.change(apple).post(posting{9, 0}) }, `the postings of "appl" differ from the contents of 3 documents`},
+		"lengths":   {func(x *Index) { x.lengths[inName]++ }, "lengths [0 4 0 1 0 0 0 0 0], averages "},
+		"averages":  {func(x *Index) { x.averages[inName]++ }, "a new index has [0 3 0 1 0 0 0 0 0], "},
+		"frequency": {func(x *Index) { x.heads.change(apple).own++ }, "the index of 3 documents differs from a new one"},
+		"a worth":   {func(x *Index) { x.worth = []uint32{x.worth[0] + 1, x.worth[1]} }, "the index of 3 documents differs from a new one"},
+		"order":     {func(x *Index) { x.docs = []*Document{docs[1], docs[0], docs[2]} }, "the index of 3 documents differs from a new one"},
+		"documents": {func(x *Index) { x.docs = []*Document{docs[0], {Name: "plum"}, docs[2]} }, "the index of 3 documents differs from a new one"},
+	} {
+		y := *x
+		y.heads = x.heads.clone()
+		test.harm(&y)
+		assert.ErrorContains(t, y.Check(), test.want, name)
+	}
+	require.NoError(t, x.Check())
+}
+
 // lists returns all lists of at most n of docs.
 func lists(docs []*Document, n int) (all [][]*Document) {
 	all = [][]*Document{nil}
