@@ -276,6 +276,9 @@ func TestRefreshEnds(t *testing.T) {
 		})
 		life, end := context.WithCancel(o.Life)
 		o.Life = life
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.ErrorIs(t, o.Refresh(gone), context.Canceled, "nothing has begun")
 		o.Changed()
 		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -285,6 +288,29 @@ func TestRefreshEnds(t *testing.T) {
 		synctest.Wait()
 		end()
 		assert.Equal(t, errEnded, <-refreshed)
+		synctest.Wait()
+		assert.Equal(t, errEnded, o.Refresh(t.Context()), "it is over")
+	})
+}
+
+// A tool that comes while a refresh is looked at is one of the next.
+func TestToolsComeDuringARefresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := own(t, 2, func(_ context.Context, n tool) (string, error) { return fmt.Sprint(int(n)), nil })
+		calls := 0
+		o.Tools = func() []Tool {
+			calls++
+			return o.tools[:1+calls/3] // the second comes with the third call: after the refresh has seen the first
+		}
+		o.Changed()
+		synctest.Wait()
+		require.NoError(t, o.Refresh(t.Context()))
+		assert.Equal(t, 3, calls)
+		assert.Equal(t, map[tool]string{1: "1"}, o.shapes())
+		o.Changed()
+		pass(time.Minute)
+		assert.Equal(t, map[tool]string{1: "1", 2: "2"}, o.shapes())
 	})
 }
 

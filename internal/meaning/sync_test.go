@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -214,6 +215,51 @@ func TestFailuresAreTold(t *testing.T) {
 			assert.True(t, d.InStep())
 		})
 	}
+}
+
+// A cache that can't even be asked for its vectors is told by where they are needed.
+func TestACacheThatPanics(t *testing.T) {
+	for private, want := range map[bool]string{true: "reading the cache: the vector cache: panic: torn", false: "reading the store: the vector cache: panic: torn"} {
+		at(t, func(o *Options) { o.Cache, o.Private = torn{}, private }, func(d *desk) {
+			d.set(0, "a")
+			assert.EqualError(t, d.Reached().Err, want)
+			assert.Empty(t, d.ids())
+		})
+	}
+}
+
+type torn struct{ store.Document }
+
+func (torn) Load() ([]byte, error) { panic("torn") }
+
+// A store may say by nil that it has nothing.
+func TestAStoreWithoutSums(t *testing.T) {
+	at(t, nil, func(d *desk) {
+		d.Store = &sharing{Store: d.s}
+		d.set(0, "a")
+		assert.True(t, d.InStep())
+		assert.Equal(t, []string{"id a"}, d.ids())
+	})
+}
+
+// Texts that come while others are embedded are looked at after the batch.
+func TestTextsThatComeMeanwhile(t *testing.T) {
+	at(t, nil, func(d *desk) {
+		first := true
+		d.e.fails = func([]string) error {
+			if first {
+				first = false
+				d.texts = d.texts[:70]
+				d.Changed(nil) // it is at work
+			}
+			return nil
+		}
+		d.set(0, many(200)...)
+		assert.Equal(t, []int{64, 6}, d.e.batches)
+		assert.Equal(t, []string{"64/200", "70/70"}, d.done)
+		assert.Len(t, d.ids(), 70)
+		assert.True(t, d.InStep())
+	})
 }
 
 // An embedder that does not know its dimensions embeds nothing, and that is told.
@@ -506,6 +552,8 @@ func TestSearchesThatFindNothing(t *testing.T) {
 		}
 		assert.ErrorIs(t, search("x"), ErrBusy)
 		<-d.limits.asking
+		_, err := d.Search(d.ctx, "x", 3, New(Options{Embedder: answered{err: errors.New("away")}}, nil).QueryVector("x"), nil, 3)
+		assert.EqualError(t, err, "embedding the query: away")
 		assert.NoError(t, search("x"))
 		assert.Len(t, d.limits.asking, 63, "each makes room for the next")
 	})
