@@ -113,6 +113,8 @@ func TestCompact(t *testing.T) {
 		got := Compact(json.RawMessage(raw))
 		assert.Equal(t, want, string(got))
 	}
-	raw := json.RawMessage(`{"a":1}`)
-	assert.Same(t, &raw[0], &Compact(raw)[0])
+	for _, raw := range []json.RawMessage{json.RawMessage(`{"a":1}`), json.RawMessage(`{ "a"`)} { // or is none
+		assert.Same(t, &raw[0], &Compact(raw)[0])
+		assert.Len(t, Compact(raw), len(raw))
+	}
 }
