@@ -130,6 +130,17 @@ func TestBudget(t *testing.T) {
 	assert.Len(t, admitted, 240)
 	assert.Zero(t, wait)
 	assert.NoError(t, err)
+
+	// The error names the server of the first text that waits, be it one or more.
+	for _, test := range []struct {
+		texts []*Text
+		want  string
+	}{{texts("a", 241), "a"}, {texts("b", 242), "b"}, {k.inTurn(append(texts("b", 242), texts("a", 243)...)), "b"}, {append(texts("a", 241), texts("b", 300)...), "a"}} {
+		fresh := New(k.Options, nil)
+		admitted, _, err := fresh.admit(test.texts, now)
+		assert.Zero(t, len(admitted)%240)
+		assert.EqualError(t, err, fmt.Sprintf(`server %q has used up its budget of 240 texts a day`, test.want))
+	}
 }
 
 // The log says once a day that a server's budget is used up.

@@ -317,6 +317,7 @@ func TestWhatComesBackStays(t *testing.T) {
 		d.listed = map[string][]string{"s": nil}
 		d.set(time.Hour)
 		assert.ErrorContains(t, d.Reached().Err, "deleting: ")
+		assert.False(t, d.InStep())
 		delete(d.s.fails, "delete id a")
 		d.set(time.Minute)
 		assert.Empty(t, d.ids())
@@ -397,6 +398,32 @@ func TestTheCacheSaysWhatTheStoreHas(t *testing.T) {
 		assert.Equal(t, []string{"sums", "upsert", "upsert"}, d.s.calls)
 		assert.Equal(t, []int{1}, d.e.batches)
 	})
+}
+
+// A store that could not be read was in step with nothing, not even with no texts. One in memory
+// is empty at each start.
+func TestTheCacheSaysNothingOfOtherStores(t *testing.T) {
+	cache := new(blob)
+	with := func(o *Options) { o.Cache = cache }
+	at(t, with, func(d *desk) {
+		d.s.fails["sums"] = errors.New("no disk")
+		d.set(0)
+		assert.ErrorContains(t, d.Reached().Err, "no disk")
+	})
+	at(t, with, func(d *desk) {
+		d.set(0)
+		assert.Equal(t, []string{"sums"}, d.s.calls)
+		assert.True(t, d.InStep())
+	})
+	for range 2 {
+		own := new(vector.MemoryStore)
+		at(t, func(o *Options) { o.Cache, o.Store = cache, own }, func(d *desk) {
+			d.set(0, "a")
+			sums, err := own.Sums(d.ctx, "x")
+			require.NoError(t, err)
+			assert.Contains(t, sums, "id a")
+		})
+	}
 }
 
 // A cache that can't be stored is stored the next time.
