@@ -884,6 +884,16 @@ func TestExplainTies(t *testing.T) {
 	}
 }
 
+// Of words of the lexicon that give the same score, Explain names the one that came first there.
+func TestExplainTiesOfTheLexicon(t *testing.T) {
+	l := &Lexicon{Synonyms: [][]string{{"mail", "zletter", "letter"}}}
+	for _, words := range []string{"letter zletter", "zletter, letter"} {
+		parts := NewIndex([]*Document{{Description: words}}, &Options{Lexicon: l}).Explain("mail", 0).Parts
+		require.NotEmpty(t, parts)
+		assert.Equal(t, "zlet", parts[0].Term[:4], words)
+	}
+}
+
 // Whatever an index held before, it answers as a new one does, to the bit. It has
 // few documents, short and with slips, so that words go while their relatives stay.
 func TestIndexEqualsNewAfterChanges(t *testing.T) {

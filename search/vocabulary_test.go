@@ -135,6 +135,25 @@ func TestCorrect(t *testing.T) {
 	assert.Equal(t, "messag", string(x.vocabulary.text(n)))
 }
 
+// Two letters are swapped back, or one of a pair is left out, before the ending is removed.
+func TestUndo(t *testing.T) {
+	l := &Lexicon{Stop: []string{"other"}, Faint: []string{"wonder"}}
+	docs := []*Document{{Name: "authorize"}, {Name: "forms from"}, {Name: "forms brand"}, {Name: "wodner wodenr"}, {Name: strings.Repeat("n", 22) + "xk"}, {Name: "bran4d"}}
+	x := NewIndex(docs, &Options{Lexicon: l})
+	for word, want := range map[string]string{
+		"authoorize": "authoriz", "authhorize": "authoriz", "authorizee": "authoriz", "auhtorized": "authoriz", "uathorize": "authoriz", "authorizde": "authoriz", "aauthorize": "authoriz", "auuthhorize": "",
+		"frosm": "from", "fomrs": "form", "formss": "form", "rform": "", "rbanding": "brand", "ohter": "other", "otherr": "other", "wonedr": "wond", "brnad": "brand", "brna": "",
+		strings.Repeat("n", 22) + "kx": strings.Repeat("n", 22) + "xk", "n" + strings.Repeat("n", 22) + "xk": "", "4brand": "", "": "", "quuux": "",
+	} {
+		term, ok := x.undo([]byte(word), []byte(word))
+		got := ""
+		if ok {
+			got = string(x.vocabulary.text(term))
+		}
+		assert.Equal(t, want, got, word)
+	}
+}
+
 func TestFamily(t *testing.T) {
 	assert.Equal(t, "autho", string(family([]byte("authoriz"))))
 	assert.Equal(t, "autho", string(family([]byte("autho"))))

@@ -1,6 +1,7 @@
 package meaning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -310,4 +311,61 @@ func tell(t *testing.T, seed uint64, change func(*Options)) string {
 	stop()
 	synctest.Wait()
 	return strings.Join(d.lines, "\n") + "\n"
+}
+
+// testdata/fused.golden has what becomes of matches by words and by meaning.
+func TestFusedGolden(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("What becomes of matches: those by words, the similarities of all that are known (of so many), the scale of these, and the fused ones with the weight of meaning.\n")
+	r := rand.New(rand.NewPCG(3, 4))
+	tail := normal(r, 400, 0.5, 0.1)
+	slices.SortFunc(tail, func(a, b float64) int { return cmp.Compare(b, a) })
+	for _, test := range []struct {
+		words        string
+		similarities []float64
+		matches, of  int
+		least        float64
+	}{
+		{"", []float64{0.9, 0.5}, 2, 2, 0},
+		{"a b", nil, 0, 9, 0},
+		{"a", []float64{0.9}, 1, 1, 0},
+		{"b", []float64{0.9}, 1, 2, 0},
+		{"a", []float64{0.5, 0.5, 0.5}, 3, 3, 0},
+		{"a b c", []float64{0.9, 0.8, 0.3, 0.2, 0.1}, 2, 5, 0.5},
+		{"c b a", []float64{0.9, 0.8, 0.3, 0.2, 0.1}, 3, 5, 0.3},
+		{"c d e", []float64{0.9, 0.8, 0.3, 0.2, 0.1}, 2, 5, 0.31},
+		{"a x b y z", []float64{0.9, 0.8, 0.3, 0.2, 0.1}, 5, 50, 0.85},
+		{"a b c d", []float64{0.9, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3}, 3, 16, 0.3},
+		{"x a y b", tail[:19], 5, 400, 0.7}, {"x a y b", tail[:20], 5, 400, 0.7}, {"a b c x", tail[:200], 5, 400, 0.7}, {"a b c x", tail[:200], 5, 200, 0.7}, {"y x z", tail[:200], 5, 400, 0.7},
+	} {
+		f := Found{of: test.of, least: test.least, top: len(test.similarities)}
+		shown := ""
+		for i, similarity := range test.similarities {
+			id := string(rune('a' + i%26))
+			if i >= 26 {
+				id += fmt.Sprint(i / 26)
+			}
+			f.all = append(f.all, vector.Match{ID: id, Similarity: similarity})
+			if i < 5 {
+				shown += fmt.Sprintf(" %s %.3g", id, similarity)
+			}
+		}
+		f.Matches = f.all[:test.matches:test.matches]
+		var words []vector.Match
+		for i, id := range strings.Fields(test.words) {
+			words = append(words, vector.Match{ID: id, Words: 8 / float64(i+1)})
+		}
+		fmt.Fprintf(&b, "\nwords %q, %d known of %d:%s; matches %d, least %v\n", test.words, len(f.all), test.of, shown, test.matches, test.least)
+		if len(f.all) > 0 {
+			s := f.scale()
+			fmt.Fprintf(&b, "   mean %.4f, deviation %.4f, rest %.4f\n", s.mean, s.deviation, s.rest)
+		}
+		fused, weight := f.Fuse(words)
+		fmt.Fprintf(&b, "   weight %.4f:", weight)
+		for _, m := range fused {
+			fmt.Fprintf(&b, " %s %.4f (%.3f, %.3f)", m.ID, m.Score, m.Words, m.Similarity)
+		}
+		b.WriteString("\n")
+	}
+	golden.Compare(t, "fused.golden", b.String())
 }
