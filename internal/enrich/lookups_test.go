@@ -397,15 +397,17 @@ func TestFoundOfWhatHasLeft(t *testing.T) {
 			time.Sleep(time.Duration(n-1) * 700 * time.Millisecond)
 			return fmt.Sprint(int(n)), nil
 		})
+		var published atomic.Int64
+		o.Publish = func() { published.Add(1) }
 		o.last = time.Now()
 		o.Changed()
 		pass(100 * time.Millisecond)
 		o.set(tool(2))
 		pass(500 * time.Millisecond)
-		assert.Zero(t, o.published)
+		assert.Zero(t, published.Load())
 		assert.Empty(t, o.shapes())
 		pass(time.Minute)
-		assert.Equal(t, 1, o.published)
+		assert.EqualValues(t, 1, published.Load())
 		assert.Equal(t, map[tool]string{2: "2"}, o.shapes())
 	})
 }
