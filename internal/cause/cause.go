@@ -101,6 +101,7 @@ func Of(err error) Cause {
 		c.What, _, _ = strings.Cut(c.What, ": ")
 	case errors.As(err, &host):
 		c = Cause{Address, "no such host: " + host.Name}
+	case ofLogin.MatchString(c.What): // its status is another address's
 	case statusIn.MatchString(said):
 		c = ofStatus(statusIn.FindStringSubmatch(said)[1])
 	case strings.Contains(said, "unexpected content type") || strings.Contains(said, "unsupported request method: initialize") || strings.Contains(said, "the event stream ended: EOF"):
@@ -116,6 +117,7 @@ func Of(err error) Cause {
 
 var (
 	statusIn = regexp.MustCompile(`status(?: code)?:? (\d{3})\b`)
+	ofLogin  = regexp.MustCompile(`^(?:refreshing the token|asking "[^"]*" for a token of the client "[^"]*"): `)
 	refused  = regexp.MustCompile(`dial tcp (\S+): \w+: (?:connection refused|no route to host|connection timed out|network is unreachable)`)
 	layers   = regexp.MustCompile(`^(?:mcphybrid: |initialize: |transport error: |the connection failed: )+`)
 )
