@@ -331,6 +331,7 @@ func TestUpdatesThatWait(t *testing.T) {
 		}
 		return l.waiting
 	}
+	assert.Equal(t, []string{"mem://a/0", "mem://a/1", "mem://a/2"}, waiting(3))
 	assert.Len(t, waiting(64), 64)
 	assert.Equal(t, []string{"mem://a"}, waiting(65))
 	assert.Equal(t, []string{"mem://a", "mem://a/65"}, waiting(66))
