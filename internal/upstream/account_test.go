@@ -166,6 +166,7 @@ func TestGoldenAccount(t *testing.T) {
 		s.step("start")
 		s.result(nil, srv.Start(t.Context()))
 		ready()
+		synctest.Wait() // its state is told
 		srv.Close()
 
 		s.flush()

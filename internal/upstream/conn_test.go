@@ -253,3 +253,29 @@ func TestIsLost(t *testing.T) {
 	assert.False(t, isLost(nil))
 	assert.False(t, isLost(ErrUnauthorized))
 }
+
+// The transport of a server is its own: what others use stays as it is.
+func TestOwnTransport(t *testing.T) {
+	t.Parallel()
+	shared := http.DefaultTransport.(*http.Transport)
+	before := shared.MaxIdleConnsPerHost
+	own := ownTransport()
+	assert.NotSame(t, shared, own)
+	assert.Equal(t, before, shared.MaxIdleConnsPerHost)
+	assert.Equal(t, shared.MaxIdleConns, own.MaxIdleConnsPerHost)
+	assert.NotSame(t, own, ownTransport())
+}
+
+// A server that hangs when its session ends does not delay the end for long.
+func TestSessionThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "")
+		s.says("DELETE", "hangs")
+		srv := s.open(Config{}, storyLimits())
+		require.NoError(t, srv.Start(t.Context()))
+		begun := time.Now()
+		srv.Close()
+		assert.Equal(t, termGrace, time.Since(begun))
+	})
+}

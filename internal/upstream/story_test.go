@@ -467,6 +467,7 @@ func TestGoldenModern(t *testing.T) {
 		s.result(nil, err)
 		s.push(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"u"}}`)
 		s.wait(2*time.Hour, "it does not rest meanwhile")
+		s.call(t.Context(), "a call that is barred", Tool{Name: "a", Bar: func() error { return errors.New("it may not be called") }})
 		stop()
 		s.wait(2*time.Hour, "it rests")
 		listed := s.answers["tools/list"]
