@@ -9,16 +9,20 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid/config"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -273,4 +277,108 @@ func TestLogoutWithoutMetadata(t *testing.T) {
 		assert.Equal(t, 1, forgotten)
 		assert.Empty(t, s.store.documents)
 	})
+}
+
+// Once an account has looked and knows of no login, it looks no more until a header is refused, or it can
+// get another token.
+func TestStoreIsLookedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := usual(t)
+		b := &brittle{s, 1 << 20}
+		looks := func(a *Account, refused *Refusal) (string, int) {
+			before := b.fine
+			header, err := a.Header(t.Context(), refused)
+			require.NoError(t, err)
+			return header, before - b.fine
+		}
+		none := s.account(config.OAuth{RedirectURI: "https://app.example/back"}, server)
+		none.cfg.Store = b
+		for _, want := range []int{1, 0, 0} {
+			header, n := looks(none, nil)
+			assert.Empty(t, header)
+			assert.Equal(t, want, n)
+		}
+		_, n := looks(none, &Refusal{})
+		assert.Equal(t, 1, n)
+		s.login("", none, "code=code-1&state=STATE")
+		header, n := looks(none, nil)
+		assert.Equal(t, "Bearer access-1", header)
+		assert.Zero(t, n)
+		time.Sleep(time.Hour)
+		header, n = looks(none, nil)
+		assert.Equal(t, "Bearer access-2", header, "it can be renewed")
+		assert.Equal(t, 1, n)
+		machine := s.account(config.OAuth{GrantType: config.ClientCredentials, ClientID: "the-client", ClientSecret: "the-secret"}, server)
+		machine.cfg.Store = b
+		header, n = looks(machine, nil)
+		assert.Empty(t, header)
+		assert.Equal(t, 1, n)
+		_, n = looks(machine, nil)
+		assert.Zero(t, n)
+		s.web["POST https://as.example/token"] = []string{"200\n" + `{"access_token":"machine-1","expires_in":60}`, "200\n" + `{"access_token":"machine-2","expires_in":60}`}
+		header, _ = looks(machine, &Refusal{})
+		assert.Equal(t, "Bearer machine-1", header)
+		time.Sleep(time.Minute)
+		header, _ = looks(machine, nil)
+		assert.Equal(t, "Bearer machine-2", header, "it asks for another by itself")
+	})
+}
+
+// What can't be read or kept of where a secret may go is the reason why it goes nowhere.
+func TestEndpointsThatAreNotKnown(t *testing.T) {
+	t.Parallel()
+	s := usual(t)
+	a := s.account(config.OAuth{ClientID: "c", ClientSecret: "the-secret", MetadataURL: "https://as.example/none"}, server)
+	_, err := a.revocationProof(t.Context(), &record{ClientID: "c", Trust: a.cfg.trust(), RevokeURL: "https://as.example/revoke"})
+	assert.ErrorContains(t, err, "reading OAuth.MetadataURL: ")
+	a = s.account(config.OAuth{ClientID: "c", ClientSecret: "the-secret"}, server)
+	_, err = a.firstUse(t.Context(), &record{TokenURL: "https://as.example/" + strings.Repeat("x", maxDocument)})
+	assert.ErrorContains(t, err, "more than the limit of 65536")
+	assert.Empty(t, s.store.documents)
+}
+
+// An account that is closed keeps no connection.
+func TestConnectionsOfAnAccountEnd(t *testing.T) {
+	t.Parallel()
+	var open atomic.Int32
+	web := httptest.NewUnstartedServer(http.NotFoundHandler())
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	web.Start()
+	defer web.Close()
+	g := newReach(&Config{URL: web.URL + "/mcp", OAuth: config.OAuth{TokenURL: web.URL + "/token"}, HTTP: new(http.Transport)})
+	for _, path := range []string{"/x", "/token"} { // by a transport each
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+path, nil)
+		require.NoError(t, err)
+		resp, err := g.RoundTrip(r)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+	assert.EqualValues(t, 2, open.Load())
+	g.close()
+	mcptest.Soon(t, func() bool { return open.Load() == 0 })
+}
+
+// Metadata are those of the issuers from which their address is formed, and of no text that is none.
+func TestIssuersOfAnAddress(t *testing.T) {
+	t.Parallel()
+	for issuer, want := range map[string]bool{
+		"https://as.example/a": true, "https://as.example/a/": true, "https://AS.example/a": true, "https://as.example:443/a": false, "https://as.example": false, "https://as.example/a/b": false, "http://as.example/a": false, "https://as.example:1/a": false,
+		"https://ann@as.example/a": false, "https://as.example/a?": false, "https://as.example/a#": false, "/a": false, "": false, "%zz": false, "https://as.example/%zz": false, "https://as.example/%61": false,
+	} {
+		for _, at := range []string{oauthMetadata + "/a", openIDMetadata + "/a", "/a" + openIDMetadata} {
+			u, err := url.Parse("https://as.example" + at)
+			require.NoError(t, err)
+			assert.Equal(t, want, formedFrom(u, issuer), "%s of %q", at, issuer)
+		}
+	}
 }
