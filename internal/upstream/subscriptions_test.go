@@ -566,3 +566,14 @@ func TestSubscriptionIsRefused(t *testing.T) {
 		assert.ErrorIs(t, err, ErrClosed)
 	}
 }
+
+// Who comes when the server is just closed is told that.
+func TestSubscriptionAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithResourceCapabilities(true, false))
+	srv := started(t, config.Server{Name: "s", InProcess: s}, config.Limits{MaxSubscriptions: 9})
+	c := srv.connection()
+	srv.Close()
+	assert.Equal(t, ErrClosed, srv.join(t.Context(), c, "mem://a", &listener{}))
+	assert.Empty(t, srv.subscriptions)
+}
