@@ -275,10 +275,12 @@ func TestGoldenQuestions(t *testing.T) {
 		withdraw := func(id any) {
 			d.Withdraw(mcp.JSONRPCNotification{Notification: mcp.Notification{Params: mcp.NotificationParams{AdditionalFields: map[string]any{"requestId": id}}}})
 		}
-		go func() { time.Sleep(time.Second); withdraw("none"); withdraw(nil); withdraw(d.last) }()
+		next := d.last + 1
+		go func() { time.Sleep(time.Second); withdraw("none"); withdraw(nil); withdraw(next) }()
 		d.asks(ctx, mcp.MethodElicitationCreate, form("wait"))
 		five := d.asks(ctx, mcp.MethodElicitationCreate, task("wait"))
-		go func() { time.Sleep(time.Second); withdraw(d.last) }()
+		waits := d.last + 1
+		go func() { time.Sleep(time.Second); withdraw(waits) }()
 		d.asks(ctx, mcp.MethodTasksResult, fmt.Sprintf(`{"taskId":%q}`, five))
 		d.asks(ctx, mcp.MethodTasksGet, fmt.Sprintf(`{"taskId":%q}`, five))
 		d.asks(ctx, mcp.MethodTasksCancel, fmt.Sprintf(`{"taskId":%q}`, five))
