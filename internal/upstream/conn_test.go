@@ -259,15 +259,15 @@ func TestIsLost(t *testing.T) {
 }
 
 // The transport of a server is its own: what others use stays as it is.
-func TestOwnTransport(t *testing.T) {
+func TestNewTransport(t *testing.T) {
 	t.Parallel()
 	shared := http.DefaultTransport.(*http.Transport)
 	before := shared.MaxIdleConnsPerHost
-	own := ownTransport()
+	own := newTransport()
 	assert.NotSame(t, shared, own)
 	assert.Equal(t, before, shared.MaxIdleConnsPerHost)
 	assert.Equal(t, shared.MaxIdleConns, own.MaxIdleConnsPerHost)
-	assert.NotSame(t, own, ownTransport())
+	assert.NotSame(t, own, newTransport())
 }
 
 // A server that hangs when its session ends does not delay the end for long.
