@@ -17,10 +17,10 @@ import (
 func TestGoldenCauses(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	b.WriteString("An error, its kind and what is said of it, and the whole if that is told in other words.\n")
+	b.WriteString("An error, its kind and what is said of it, and the whole if that is told in other words.\n\n")
 	show := func(err error) {
 		c, told := Of(err), Explain(err)
-		fmt.Fprintf(&b, "\n%v\n  %q: %s\n", err, c.Kind, c.What)
+		fmt.Fprintf(&b, "%v\n  %q: %s\n", err, c.Kind, c.What)
 		if told != err {
 			fmt.Fprintf(&b, "  told: %v\n", told)
 		}
