@@ -53,7 +53,7 @@ func TestGoldenCauses(t *testing.T) {
 		errors.New("dial tcp 10.0.0.1:1: connect: no route to host"), errors.New("dial tcp [::1]:1: connectex: connection timed out"), errors.New("dial tcp a:1: connect: network is unreachable"), errors.New("dial tcp a:1: i/o timeout"), errors.New("dial udp a:1: connect: connection refused"),
 		errors.New("remote error: tls: bad certificate"), errors.New("the event stream ended: unexpected EOF"), errors.New("unexpected content type"), errors.New("mcphybrid: initialize: mcphybrid: transport error: what"), errors.New("x mcphybrid: y"),
 		errors.New("its folder is there"), errors.New("the folder its folder is in"), errors.New("mcphybrid: " + UnsetVariables + "A, B"), errors.New("x " + UnsetVariables + "A"),
-		ErrToken, ErrNoLogin, fmt.Errorf("a: %w: %q b", ErrOutput, "said"), errors.New("a\nb\x00c"),
+		ErrToken, ErrNoLogin, fmt.Errorf("a: %w: %q b", ErrOutput, "said"), errors.New("a\nb\tc"),
 		errors.New("status 500: <!doctype html><p>x</p></html>; and more"), errors.New("a:<HTML x>\nb</HTML>\n"), errors.New("a: <htmlx>"), errors.New("no colon <html>x</html>"), errors.New("request failed with status 404: <html>never ends"),
 	} {
 		show(err)
