@@ -36,12 +36,14 @@ type Cache struct {
 	Trust time.Duration
 
 	saved   store.Document // may be nil
+	model   string
 	log     *slog.Logger
 	entries map[Key]cacheEntry
 	print   [32]byte  // fingerprint of the records last sent to a Store
 	synced  time.Time // when they were sent
 	changed bool
-	limit   int // bytes of the saved data
+	unread  bool // the saved data could not be loaded so far
+	limit   int  // bytes of the saved data
 }
 
 // A cacheEntry is one vector, either decoded or as it was saved.
@@ -96,30 +98,40 @@ var vectorMagic = [8]byte{'m', 'c', 'p', 'v', 'e', 'c', '0', '2'}
 // cache lives in memory only. If loading fails, LoadCache logs a warning, which names
 // model, and returns an empty cache. log may be nil.
 func LoadCache(doc store.Document, model string, log *slog.Logger) *Cache {
-	c := newCache(doc, log)
-	if doc == nil {
-		return c
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
 	}
-	data, err := doc.Load()
-	if err == nil && data != nil {
-		err = c.read(data)
-	}
-	if err != nil {
-		c.log.Warn("vector: stored vectors could not be loaded", "model", model, "error", err)
-		return newCache(doc, log)
+	c := &Cache{Trust: DefaultTrust, saved: doc, model: model, log: log, entries: make(map[Key]cacheEntry), limit: maxCacheBytes, unread: doc != nil}
+	if err := c.load(); err != nil {
+		c.warn(err)
 	}
 	return c
 }
 
-func newCache(doc store.Document, log *slog.Logger) *Cache {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Cache{Trust: DefaultTrust, saved: doc, log: log, entries: make(map[Key]cacheEntry), limit: maxCacheBytes}
+func (c *Cache) warn(err error) {
+	c.log.Warn("vector: stored vectors could not be loaded", "model", c.model, "error", err)
 }
 
-// read takes the vectors from saved data, which it keeps. They are decoded when they
-// are asked for.
+// load adds the saved vectors, unless it did. What can't be read is as good as not saved.
+func (c *Cache) load() error {
+	if !c.unread {
+		return nil
+	}
+	data, err := c.saved.Load()
+	if err != nil {
+		return err
+	}
+	c.unread = false
+	if data != nil {
+		if err := c.read(data); err != nil {
+			c.warn(err)
+		}
+	}
+	return nil
+}
+
+// read takes the vectors from saved data, which it keeps, unless there are newer ones. They are
+// decoded when they are asked for.
 func (c *Cache) read(data []byte) error {
 	var h vectorHeader
 	if len(data) >= headerBytes {
@@ -136,8 +148,10 @@ func (c *Cache) read(data []byte) error {
 		return fmt.Errorf("it has %d bytes for %d vectors of %d dimensions", len(data), h.Count, h.Dims)
 	}
 	for ; len(data) > 0; data = data[size:] {
-		day := binary.LittleEndian.Uint32(data[len(Key{}):])
-		c.entries[Key(data)] = cacheEntry{saved: data[cacheKeyBytes:size:size], wanted: min(day, today())}
+		if _, ok := c.entries[Key(data)]; !ok {
+			day := binary.LittleEndian.Uint32(data[len(Key{}):])
+			c.entries[Key(data)] = cacheEntry{saved: data[cacheKeyBytes:size:size], wanted: min(day, today())}
+		}
 	}
 	c.print, c.synced = h.Print, time.Unix(h.Synced, 0)
 	return nil
@@ -180,8 +194,11 @@ func (c *Cache) Put(key Key, v []float32) {
 // Save writes the vectors to the cache's store. wanted are the keys of the vectors
 // that are in use. If inStep is set, Save records that a [Store] now has all records
 // with this fingerprint. It writes nothing if nothing changed today or there is no
-// store.
+// store. If loading failed, Save tries again: it does not replace what it could not load.
 func (c *Cache) Save(wanted []Key, print [32]byte, inStep bool) error {
+	if err := c.load(); err != nil {
+		return fmt.Errorf("keeping the vectors: loading those that are stored: %w", err)
+	}
 	now := today()
 	for _, key := range wanted {
 		if e, ok := c.entries[key]; ok && e.wanted != now {

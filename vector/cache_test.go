@@ -54,6 +54,35 @@ func TestVectorCache(t *testing.T) {
 	assert.ErrorContains(t, c.Save(list, print, true), "no disk")
 }
 
+// A cache that could not be loaded replaces nothing. What it has learned is saved with what is
+// stored, when that can be loaded.
+func TestVectorCacheThatIsLoadedLate(t *testing.T) {
+	t.Parallel()
+	store := new(mcptest.Store)
+	a, b, print := KeyOf("m", "a"), KeyOf("m", "b"), [32]byte{1}
+	c := LoadCache(store, "m", nil)
+	c.Put(a, []float32{1, 2})
+	c.Put(b, []float32{3, 4})
+	require.NoError(t, c.Save([]Key{a, b}, print, true))
+	stored := store.Data
+
+	store.Err = errors.New("no disk")
+	c = LoadCache(store, "m", nil)
+	c.Put(b, []float32{5, 6})
+	assert.EqualError(t, c.Save([]Key{b}, print, true), "keeping the vectors: loading those that are stored: no disk")
+	store.Err = nil
+	assert.Equal(t, stored, store.Data)
+	require.NoError(t, c.Save([]Key{b}, print, true))
+	c = LoadCache(store, "m", nil)
+	assert.Equal(t, [][]float32{{1, 2}, {5, 6}}, [][]float32{c.Vector(a), c.Vector(b)})
+
+	store.Data = []byte("what nobody can read")
+	c = LoadCache(store, "m", nil)
+	c.Put(a, []float32{1, 2})
+	require.NoError(t, c.Save([]Key{a}, print, true), "it is replaced")
+	assert.Equal(t, 1, LoadCache(store, "m", nil).Len())
+}
+
 // A vector that nothing wants any more stays for 30 days. What is wanted each day is
 // written each day, so it never seems old.
 func TestUnwantedVectorsAge(t *testing.T) {
