@@ -51,23 +51,24 @@ func TestRefusedForms(t *testing.T) {
 		assert.ErrorContains(t, err, want, expression)
 	}
 	for expression, want := range map[string]string{
-		`[[1]] | join("")`:       "join can't join array",
-		`[{}] | join("")`:        "join can't join object",
-		`"x" | join("")`:         "join needs an array and a string, not string and string",
-		`["x"] | join(1)`:        "join needs an array and a string, not array and number",
-		`"x" | split(1)`:         "split needs two strings, not string and number",
-		`1 | split("x")`:         "split needs two strings, not number and string",
-		`"x" | test(1)`:          "test needs two strings, not string and number",
-		`"[1" | fromjson`:        "fromjson cannot be applied",
-		`5 | fromjson`:           "fromjson",
-		`"x" | tonumber`:         "tonumber",
-		`{} * 2`:                 "only numbers can be multiplied and divided, not object and number",
-		`2 / "x"`:                "only numbers can be multiplied and divided, not number and string",
-		`[range(250001)] | sort`: "elements can't be sorted",
+		`[[1]] | join("")`: "join can't join array",
+		`[{}] | join("")`:  "join can't join object",
+		`"x" | join("")`:   "join needs an array and a string, not string and string",
+		`["x"] | join(1)`:  "join needs an array and a string, not array and number",
+		`"x" | split(1)`:   "split needs two strings, not string and number",
+		`1 | split("x")`:   "split needs two strings, not number and string",
+		`"x" | test(1)`:    "test needs two strings, not string and number",
+		`"[1" | fromjson`:  "fromjson cannot be applied",
+		`5 | fromjson`:     "fromjson",
+		`"x" | tonumber`:   "tonumber",
+		`{} * 2`:           "only numbers can be multiplied and divided, not object and number",
+		`2 / "x"`:          "only numbers can be multiplied and divided, not number and string",
 	} {
 		_, err := Selector{}.Select(t.Context(), expression, issues)
 		assert.ErrorContains(t, err, want, expression)
 	}
+	_, err := Selector{}.Select(t.Context(), "sort", "["+strings.Repeat("1,", maxSorted)+"1]")
+	assert.ErrorContains(t, err, "an array of more than 250000 elements can't be sorted")
 }
 
 // A number that is as long as two of the longest is calculated with no more.
