@@ -11,6 +11,7 @@ import (
 	"github.com/mcphybrid/mcphybrid/internal/resources"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
+	"github.com/stretchr/testify/assert"
 )
 
 // What a model reads of skills, and which skills there can be.
@@ -158,4 +159,18 @@ func TestQueryNamesTable(t *testing.T) {
 			table.row(fmt.Sprintf("%q", query), fmt.Sprintf("%q, only %t", names, only))
 		}
 	})
+}
+
+// A tool that was taken back and is there again has one note.
+func TestToolHasOneNote(t *testing.T) {
+	t.Parallel()
+	m := withHints(t, table{"mcp_s__a": {OutputShape: "text"}}, 2, Options{})
+	s := m.NewSession(nil)
+	s.Tools()
+	want := s.OverrideBlock()
+	assert.Contains(t, want, "- mcp_s__a\n")
+	s.mu.Lock()
+	s.setShown(slices.Concat(s.shown, s.shown), nil)
+	s.mu.Unlock()
+	assert.Equal(t, want, s.OverrideBlock())
 }

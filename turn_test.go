@@ -960,3 +960,17 @@ func TestAcceptedToolIsOffered(t *testing.T) {
 		})
 	}
 }
+
+// A model that has tools by a search of its own is told of that one, by the name that it knows.
+func TestRefusalNamesTheToolSearch(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
+	for format, want := range map[provider.Format]string{provider.OpenAIResponses: "find one with tool_search.", provider.Anthropic: "find one with mcp_tool_search."} {
+		s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
+		_, err := s.Turn(format, "")
+		require.NoError(t, err)
+		r, err := s.Call(t.Context(), "nothing_like_it", nil)
+		require.ErrorIs(t, err, ErrUnknownTool)
+		assert.Contains(t, resultText(t, r), want)
+	}
+}
