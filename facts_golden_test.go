@@ -87,18 +87,17 @@ func TestSkillsOfUsersStayApart(t *testing.T) {
 	set.list = slices.Grow(set.list, 10)
 	m.skills.cur.Store(set)
 	m.mu.Unlock()
-	sessions := make([]*Session, 3)
-	for i := range sessions {
+	views := make([]*view, 3)
+	for i := range views {
 		docs := mcptest.NewSkilled("docs")
 		docs.Has(fmt.Sprint("page-", i), "Text.", "")
 		u, err := m.NewUser(fmt.Sprint("user", i), &UserOptions{Servers: []ServerConfig{{Name: "docs", InProcess: docs}}})
 		require.NoError(t, err)
 		require.NoError(t, u.Start(t.Context()))
-		sessions[i] = u.NewSession(nil)
-		sessions[i].view().mySkills()
+		views[i] = u.NewSession(nil).view()
 	}
-	for i, s := range sessions {
-		list := s.view().mySkills().list
+	for i, v := range views {
+		list := v.mySkills().list
 		require.Len(t, list, 4)
 		assert.Equal(t, fmt.Sprint("mcp_docs__page-", i), list[3].Name)
 	}
