@@ -25,6 +25,8 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		{"number in a list", `{"chains_with": ["a", 1]}`, `"chains_with" is a JSON number, want a string`},
 		{"no text", `{"output_shape": {}}`, `"output_shape" is a JSON object, want a string`},
 		{"too many", `{"anti_patterns": ` + many + `}`, `"anti_patterns" has 17 texts, more than the limit of 16`},
+		{"too many of others", `{"preconditions": ` + many + `}`, `"preconditions" has 17 texts`},
+		{"too many to come", `{"chains_with": ` + many + `}`, `"chains_with" has 17 texts`},
 		{"long text", `{"preconditions": ["a", "` + long + `"]}`, `"preconditions": text 1 has 501 bytes, more than the limit of 500`},
 		{"long shape", `{"output_shape": "` + long + `"}`, `"output_shape" has 501 bytes, more than the limit of 500`},
 		{"too long", strings.Repeat(" ", 256<<10+1), `the document has 262145 bytes, more than the limit of 262144`},
@@ -60,6 +62,23 @@ func TestHintsInJSON(t *testing.T) {
 	h, err := Parse([]byte(`{"output_shape": "a", "shape": "b"}`))
 	assert.EqualError(t, err, `mcphybrid: hints: "shape" is not a member of hints, want one of ["preconditions" "anti_patterns" "chains_with" "output_shape"]`)
 	assert.Equal(t, Hints{}, h)
+}
+
+// As much as may be is not too much.
+func TestParseAtTheLimits(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 500)
+	most := Hints{OutputShape: long}
+	for i := range 16 {
+		most.Preconditions = append(most.Preconditions, long[i:])
+	}
+	most.AntiPatterns, most.ChainsWith = most.Preconditions, most.Preconditions
+	data, err := json.Marshal(most)
+	require.NoError(t, err)
+	data = append(data, strings.Repeat(" ", 256<<10-len(data))...)
+	got, err := Parse(data)
+	require.NoError(t, err)
+	assert.Equal(t, most, got)
 }
 
 func TestNopEnricherKnowsNothing(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -145,15 +146,12 @@ func nameOf(key string) string {
 		if r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || i > 0 && '0' <= r && r <= '9' {
 			continue
 		}
-		return fmt.Sprintf("%.62q", cut(key[:min(len(key), maxKey)]))
+		return strconv.Quote(text.Cut(key, maxKey))
 	}
 	if key == "" {
 		return `""`
 	}
-	if len(key) > maxKey {
-		return key[:maxKey] + "…"
-	}
-	return key
+	return text.Cut(key, maxKey)
 }
 
 // maxStarts is how many lines are tried.

@@ -154,7 +154,7 @@ func (a *analyzer) word(line []byte) []byte {
 			case (before == text.Digit) != (k == text.Digit), before == text.Lower && k == text.Upper:
 				a.end(part, len(a.bytes), word)
 				part = len(a.bytes)
-			case earlier == text.Upper && before == text.Upper && k == text.Lower && last > part && !plural(r, line[n:]):
+			case earlier == text.Upper && before == text.Upper && k == text.Lower && !plural(r, line[n:]):
 				a.end(part, last, word) // HTTP|Server
 				part = last
 			}

@@ -56,18 +56,42 @@ func (s *signature) worthAt(averages *[fields]float64) uint32 {
 func (s *signature) frequency(averages *[fields]float64) float64 {
 	own, parameters := 0.0, 0.0
 	for f := range s {
-		if s[f].tf == 0 {
-			continue
-		}
-		w := &fieldWeights[f]
-		tf := w.weight * repeated(w.prose, float64(s[f].tf)) / (1 - w.b + w.b*scale(w.prose, float64(s[f].length))/averages[f])
-		if f == inParameters || f == inTexts || f == inNested {
-			parameters += tf
+		if ofParameters(f) {
+			parameters += s.in(f, averages)
 		} else {
-			own += tf
+			own += s.in(f, averages)
 		}
 	}
 	return own + min(parameters, parametersCap)
+}
+
+// in returns the weighted term frequency in one field.
+func (s *signature) in(f int, averages *[fields]float64) float64 {
+	if s[f].tf == 0 {
+		return 0
+	}
+	w := &fieldWeights[f]
+	return w.weight * repeated(w.prose, float64(s[f].tf)) / (1 - w.b + w.b*scale(w.prose, float64(s[f].length))/averages[f])
+}
+
+func ofParameters(f int) bool { return f == inParameters || f == inTexts || f == inNested }
+
+// shares returns the share of each field in frequency. parametersCap lowers those of the
+// parameters in proportion.
+func (s *signature) shares(averages *[fields]float64) (shares [fields]float64) {
+	parameters := 0.0
+	for f := range s {
+		if shares[f] = s.in(f, averages); ofParameters(f) {
+			parameters += shares[f]
+		}
+	}
+	total := s.frequency(averages)
+	for f := range shares {
+		if shares[f] /= total; ofParameters(f) && parameters > parametersCap {
+			shares[f] *= parametersCap / parameters
+		}
+	}
+	return shares
 }
 
 // repeated returns what tf occurrences in a field count. In prose, a word that is

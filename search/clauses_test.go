@@ -117,7 +117,7 @@ func (p *plainIndex) read(query string) (message *plainMessage, over bool) {
 				add(t, 1)
 			}
 			for _, to := range p.lexicon.stands[t.text] {
-				add(plainTerm{to, to, to, word}, 1)
+				add(plainTerm{to, to, t.written, word}, 1)
 			}
 		}
 		for i := 1; i < len(terms) && p.ranker == RankerDefault && !p.foreign(terms); i++ {
@@ -322,6 +322,7 @@ func TestAsks(t *testing.T) {
 	for _, clause := range []string{
 		"merge the branch", "Please merge it", "- Merge it", "2. merge it", "can you merge it", "Could you please merge it",
 		"I'd like to merge it", "I want you to merge it", "and then, merge it", "Help me merge it", "What is this?", "这是什么？", "MERGE",
+		" \tmerge it", "this one? ", "这是什么？\u3000", "'merge it", "merge",
 	} {
 		assert.True(t, l.asks([]byte(clause)), clause)
 	}
@@ -331,6 +332,29 @@ func TestAsks(t *testing.T) {
 	} {
 		assert.False(t, l.asks([]byte(clause)), clause)
 	}
+}
+
+// A word is of letters, of whatever script, and of apostrophes but at its beginning.
+func TestCutWord(t *testing.T) {
+	var parts []string
+	for rest := []byte("  'Let's MERGE, (Ärger\x80ÿ) @[`{ aZz2nd zzzzzzzzzzzzzzzzzzzzzzzz'yyy x--"); len(rest) > 0; {
+		var word []byte
+		var buffer [24]byte
+		word, rest = cutWord(rest, buffer[:0])
+		parts = append(parts, string(word)+"|"+string(rest))
+	}
+	assert.Equal(t, []string{
+		"let's| MERGE, (Ärger\x80ÿ) @[`{ aZz2nd zzzzzzzzzzzzzzzzzzzzzzzz'yyy x--",
+		"merge|, (Ärger\x80ÿ) @[`{ aZz2nd zzzzzzzzzzzzzzzzzzzzzzzz'yyy x--",
+		"Ärger\x80ÿ|) @[`{ aZz2nd zzzzzzzzzzzzzzzzzzzzzzzz'yyy x--",
+		"azz|2nd zzzzzzzzzzzzzzzzzzzzzzzz'yyy x--",
+		"nd| zzzzzzzzzzzzzzzzzzzzzzzz'yyy x--",
+		"zzzzzzzzzzzzzzzzzzzzzzzz| x--",
+		"x|--",
+		"|",
+	}, parts)
+	word, _ := cutWord([]byte("\x80a"), make([]byte, 0, 24))
+	assert.Equal(t, "\x80a", string(word))
 }
 
 // "We need merge rights" asks for nothing, "we need to merge it" does.

@@ -25,6 +25,18 @@ func TestFindDirectives(t *testing.T) {
 	} {
 		assert.Equal(t, test.want, FindDirectives(test.answer), "%q", test.answer)
 	}
+	for _, mark := range " \t*_`>\"'#-" {
+		around := strings.Repeat(string(mark), 3)
+		assert.Equal(t, []string{"a " + string(mark) + " b"}, FindDirectives(around+"SEARCH_TOOLS:"+around+"a "+string(mark)+" b"+around), "%q", mark)
+	}
+	assert.Nil(t, FindDirectives("+SEARCH_TOOLS: a\n.SEARCH_TOOLS: b"))
+	assert.Equal(t, []string{"a .", "+ b"}, FindDirectives("SEARCH_TOOLS: a .\nSEARCH_TOOLS: + b"))
+	var d Directives
+	n, err := d.Write([]byte("SEARCH_TOOLS: x"))
+	assert.Equal(t, len("SEARCH_TOOLS: x"), n)
+	assert.NoError(t, err)
+	assert.Equal(t, []string{"x"}, d.End())
+	assert.Nil(t, d.End(), "another answer")
 	long := FindDirectives("SEARCH_TOOLS: " + strings.Repeat("x", 1<<20))
 	assert.Len(t, long[0], 4096-len("SEARCH_TOOLS: "))
 }

@@ -25,11 +25,10 @@ type fieldWord struct {
 
 // read sets l to the terms of d. A nil document has no terms.
 func (l *wordList) read(d *Document) {
-	l.words, l.bytes, l.readOnly = l.words[:0], l.bytes[:0], false
 	if d == nil {
-		return
+		d = new(Document)
 	}
-	l.readOnly = d.ReadOnly
+	l.words, l.bytes, l.readOnly = l.words[:0], l.bytes[:0], d.ReadOnly
 	for field, text := range [...]string{inServer: d.Server, inName: d.Name, inTitle: d.Title, inDescription: d.Description, inHints: d.Hints, inInstructions: d.Instructions} {
 		l.text = append(l.text[:0], text...)
 		l.add(uint8(field), l.text)

@@ -80,18 +80,15 @@ func (x *Index) Explain(query string, doc int) Explanation {
 			}
 			continue
 		}
-		// The terms of a field are saturated together: each field has its share.
-		total := sig.frequency(&x.averages)
-		for f := range sig {
-			if sig[f].tf > 0 {
-				var only signature
-				only[f] = sig[f]
+		// The occurrences in all fields are saturated together: each field has its share.
+		for f, share := range sig.shares(&x.averages) {
+			if share > 0 {
 				e.add(ScorePart{
 					Field: fieldNames[f],
 					Word:  string(r.analyzer.appendWritten(nil, t.typed)),
 					Query: string(r.analyzer.bytes[t.span.start:t.span.end]),
 					Term:  string(x.vocabulary.text(best.term)),
-					Score: float64(score) / unit * only.frequency(&x.averages) / total,
+					Score: float64(score) / unit * share,
 				})
 			}
 		}
@@ -108,14 +105,18 @@ func (x *Index) Explain(query string, doc int) Explanation {
 		return e
 	}
 	before := best[i].Score
+	gained := func(field string) {
+		e.add(ScorePart{Field: field, Score: best[i].Score - before})
+		before = best[i].Score
+	}
 	r.mark()
 	r.addFeedback(best)
-	e.add(ScorePart{Field: "feedback", Score: best[i].Score - before})
+	gained("feedback")
 	top := bestScore(best)
 	r.addNames(best, top)
-	e.add(ScorePart{Field: "whole name", Score: best[i].Score - e.Score})
+	gained("whole name")
 	r.addVerbs(best, top)
-	e.add(ScorePart{Field: "verb", Score: best[i].Score - e.Score})
+	gained("verb")
 	return e
 }
 

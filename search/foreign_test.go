@@ -71,13 +71,14 @@ func TestForeignRows(t *testing.T) {
 
 // A host's words of other languages lead to English ones, from whatever form.
 func TestForeign(t *testing.T) {
-	docs := []*Document{{Name: "delete_file"}, {Name: "read_contents"}, {Name: "send_mail"}, {Name: "die"}, {Name: "列表"}}
+	docs := []*Document{{Name: "delete_file"}, {Name: "read_contents"}, {Name: "send_mail"}, {Name: "die"}, {Name: "列表"}, {Name: "inhalt"}, {Name: "authorize"}}
 	l := &Lexicon{Stop: []string{"the", "of"}, Foreign: []Hint{
 		{[]string{"lösch", "удал", "削除", "删除"}, []string{"delete", "remove"}},
 		{[]string{"datei", "файл", "ファイル"}, []string{"file"}},
 		{[]string{"inhalt"}, []string{"content"}},
 		{[]string{"die", "der"}, []string{"the"}},
 		{[]string{"列表"}, []string{"mail"}},
+		{[]string{"behörde"}, []string{"authority"}}, // no document has it, but one a relative
 	}}
 	for _, ranker := range []Ranker{RankerLexical, RankerDefault} {
 		x := NewIndex(docs, &Options{Ranker: ranker, Lexicon: l, Threshold: -1})
@@ -90,8 +91,10 @@ func TestForeign(t *testing.T) {
 			"删除列表":                         {0, 4}, // the catalog has the second word
 			"the loschen of the Datei":     nil,    // more English
 			"die":                          {3},
-			"Löschgewichtsverzeichnisse":   nil, // what follows is no ending
-			"the Datei of the team. Datei": {0}, // each clause for itself
+			"Löschgewichtsverzeichnisse":   nil,       // what follows is no ending
+			"the Datei of the team. Datei": {0},       // each clause for itself
+			"der Inhalt der Datei":         {0, 1, 5}, // the catalog has this word, too
+			"Inhaltsdatei":                 {0, 1},
 		} {
 			got := searchDocs(x, query)
 			slices.Sort(got)
@@ -99,6 +102,41 @@ func TestForeign(t *testing.T) {
 		}
 	}
 	assert.Empty(t, searchDocs(NewIndex(docs, &Options{Lexicon: new(Lexicon), Threshold: -1}), "Удалите файлы"))
+	// What it means may be as unknown as the word before it, but is not the same.
+	assert.Equal(t, []int{6}, searchDocs(NewIndex(docs, &Options{Lexicon: l, Threshold: -1}), "Zzzzq Behörde"))
+}
+
+// What foreign words mean is among the 255 terms of a query. The default ranker leaves out the
+// middle, the lexical one the end.
+func TestManyForeignWords(t *testing.T) {
+	l := new(Lexicon)
+	var docs []*Document
+	var words []string
+	for i := range 300 {
+		name := string([]byte{'a' + byte(i/26), 'a' + byte(i%26)})
+		words = append(words, "qqq"+name+"zz")
+		docs = append(docs, &Document{Name: "hk" + name + "vw"})
+		l.Foreign = append(l.Foreign, Hint{[]string{words[i]}, []string{docs[i].Name}})
+	}
+	for _, test := range []struct {
+		ranker Ranker
+		words  int
+		has    map[int]bool // by document
+	}{
+		{RankerDefault, 255, map[int]bool{0: true, 127: true, 254: true, 255: false}},
+		{RankerDefault, 300, map[int]bool{0: true, 95: true, 105: false, 195: false, 205: true, 299: true}},
+		{RankerLexical, 255, map[int]bool{0: true, 127: true, 254: true, 255: false}},
+		{RankerLexical, 300, map[int]bool{0: true, 254: true, 255: false, 299: false}},
+	} {
+		x := NewIndex(docs, &Options{Ranker: test.ranker, Lexicon: l, Threshold: -1})
+		got := make(map[int]bool)
+		for _, m := range x.Search(strings.Join(words[:test.words], " "), 300, nil) {
+			got[m.Doc] = true
+		}
+		for doc, want := range test.has {
+			assert.Equal(t, want, got[doc], "%s, %d words, document %d", test.ranker, test.words, doc)
+		}
+	}
 }
 
 func TestForeignWords(t *testing.T) {
@@ -106,8 +144,8 @@ func TestForeignWords(t *testing.T) {
 		{[]string{"dat", "date", "datei", "no"}, []string{"file"}},
 		{[]string{"datei"}, []string{"record"}},
 		{[]string{"и", "除", "削除"}, []string{"delete"}},
-		{[]string{"--"}, []string{"dash"}},
 		{[]string{"strich"}, []string{"--"}},
+		{[]string{"--"}, []string{"dash"}},
 	})
 	terms := func(meanings [][]byte) string { return string(bytes.Join(meanings, []byte(" "))) }
 	for word, want := range map[string]string{"datei": "fil record", "dat": "fil", "date": "fil", "no": "fil", "и": "delet", "除": "delet", "da": "", "dateien": "", "strich": "", "": ""} {

@@ -133,6 +133,77 @@ func TestRankedGolden(t *testing.T) {
 	golden.Compare(t, "ranked.golden", b.String())
 }
 
+// testdata/foreign.golden has what words of other languages find in a catalog that has some of
+// them itself.
+func TestForeignGolden(t *testing.T) {
+	docs := []*Document{
+		{Server: "files", Name: "delete_file", Description: "Deletes a file or a folder"},
+		{Server: "files", Name: "list_files", Description: "Lists what a folder has", ReadOnly: true},
+		{Server: "files", Name: "read_contents", Description: "Reads the contents of a file"},
+		{Server: "mail", Name: "send_message", Description: "Sends a message with a file"},
+		{Server: "mail", Name: "list_messages", Description: "Lists messages, the newest first"},
+		{Server: "git", Name: "merge_request", Description: "Merges a request of a repository"},
+		{Server: "git", Name: "authorize_user", Description: "Authorization of a user"},
+		{Server: "weather", Name: "forecast", Description: "Weather and rain for a city"},
+		{Server: "büro", Name: "Datei_ablegen", Description: "Legt eine Datei ab"},
+		{Server: "办公", Name: "发送邮件", Description: "发送一封邮件"},
+		{Server: "misc", Name: "die", Description: "Rolls a die"},
+		{Server: "misc", Name: "get_size", Description: "Says how large it is"},
+	}
+	l := &Lexicon{
+		Stop: []string{"the", "of", "a", "for", "it", "is"}, Faint: []string{"please", "want"}, Generic: []string{"get", "list"},
+		Synonyms: [][]string{{"message", "mail"}}, Hints: []Hint{{From: []string{"storm"}, To: []string{"weather"}}}, Abbreviations: []Hint{{From: []string{"mr"}, To: []string{"merge", "request"}}},
+		Requests: []string{"send", "lösche", "delete"}, Verbs: Verbs{Read: []string{"read", "list", "get"}, Create: []string{"send"}, Delete: []string{"delete"}},
+		Foreign: []Hint{
+			{[]string{"lösch", "löschung", "удал", "削除", "删除", "削"}, []string{"delete"}},
+			{[]string{"datei", "файл", "ファイル", "文件"}, []string{"file"}},
+			{[]string{"ordner", "папк"}, []string{"folder"}},
+			{[]string{"inhalt", "содерж"}, []string{"content", "text"}},
+			{[]string{"nachricht", "сообщ", "邮件"}, []string{"message"}},
+			{[]string{"größe", "размер"}, []string{"size"}},
+			{[]string{"zeige", "liste", "покаж"}, []string{"list"}},
+			{[]string{"anfrage"}, []string{"mr"}},
+			{[]string{"sturm"}, []string{"storm"}},
+			{[]string{"behörde"}, []string{"authority"}},
+			{[]string{"bitte", "will"}, []string{"please"}},
+			{[]string{"die", "der", "das", "и", "を"}, []string{"the"}},
+			{[]string{"unfug"}, []string{"nonsense"}},
+			{[]string{"ja"}, []string{"weather", "the"}},
+			{[]string{"sende", "发送"}, []string{"send"}},
+			{[]string{"strich", "-"}, []string{"--"}},
+		},
+	}
+	var b strings.Builder
+	b.WriteString("What words of other languages find: by the default ranker, why the first, and what two others lack; and by the lexical one, if that is something else.\n\n")
+	x, lexical := NewIndex(docs, &Options{Lexicon: l, Threshold: -1}), NewIndex(docs, &Options{Lexicon: l, Threshold: -1, Ranker: RankerLexical})
+	shown := func(x *Index, query string) string {
+		var list []string
+		for _, m := range x.Search(query, 5, nil) {
+			list = append(list, fmt.Sprintf("%s %.3f", x.Document(m.Doc).Name, m.Score))
+		}
+		return strings.Join(list, ", ")
+	}
+	for _, query := range []string{
+		"lösch", "Lösche", "löschen", "Löschung", "löschungen", "löschbar", "LÖSCHTE!", "lös", "löschigkeiten", "löschenderweise", "datei", "Dateien", "dateiinhalt", "Dateiinhalte", "Dateiordnerinhalt", "dateixinhalt", "dateiabcdefinhalt", "dateiabcdefginhalt", "xdatei", "datei_inhalt", "dateiInhalt", "lösche2datei",
+		"Lösche die Datei", "Lösche die Dateien der Ordner", "the datei", "the ordner", "lösche the ordner", "lösche of the ordner", "the lösche of ordner", "zeige die Größe", "Zeige Nachrichten", "Sende eine Nachricht", "sende bitte die Nachricht", "bitte", "will", "ich will löschen", "die", "die die", "der", "unfug", "unfug löschen", "xyzzy behörde", "Behörden", "ja", "ja löschen", "Anfrage", "Anfragen löschen", "Sturm", "stürme", "Sturmwarnung",
+		"удали файл", "Удалите файлы и папки", "покажи содержание", "размер", "размеры файлов", "削除", "削", "ファイルを削除", "ファイルを削除して", "このファイル", "文件", "删除文件", "发送邮件", "发送", "邮件", "删除邮件 die", "删除 the", "删除 the of", "删x除", "削除ファイル文件", "ｆｉｌｅ 削除",
+		"delete datei", "delete the ordner", "mr löschen", "ordner ordner", "ordner folder", "folder ordner", "Ordner. Folder", "lösche. die", "Lösche den Ordner. Sende die Nachricht!", "Der Ordner ist da. Lösche ihn. Sende eine Nachricht.", "Folder. Lösche den Ordner.", "List the folder and its messages. Dann Ordner löschen.", "Zeige Ordner. Zeige Nachrichten. Lösche alle Nachrichten.", "strich", "- löschen", "löschne", "ordnre", "naricht",
+	} {
+		fmt.Fprintf(&b, "%s: %s\n", query, shown(x, query))
+		if found := x.Search(query, 1, nil); len(found) > 0 {
+			b.WriteString("   why:")
+			for _, p := range x.Explain(query, found[0].Doc).Parts {
+				fmt.Fprintf(&b, " %s %s>%s>%s %.3f;", p.Field, p.Word, p.Query, p.Term, p.Score)
+			}
+			fmt.Fprintf(&b, " lack %q %q\n", x.Explain(query, 7).Missing, x.Explain(query, 8).Missing)
+		}
+		if other := shown(lexical, query); other != shown(x, query) {
+			fmt.Fprintf(&b, "   lexical: %s\n", other)
+		}
+	}
+	golden.Compare(t, "foreign.golden", b.String())
+}
+
 // testdata/messages.golden has what is read of messages beside a search.
 func TestMessagesGolden(t *testing.T) {
 	var b strings.Builder

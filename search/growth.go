@@ -164,7 +164,6 @@ func (g *growth) next(docs []*Document) *Index {
 	if dead := len(x.positions) - len(docs); dead > len(docs)+minDead {
 		x = *g.compact(&x)
 	}
-	x.heads.grow(g.terms.len())
 	g.group(&x.vocabulary, x.vocabulary.len())
 	x.logDocs = math.Log(float64(len(docs)) + 1)
 	g.weigh(&x)

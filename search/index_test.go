@@ -418,6 +418,108 @@ func TestInstructionsChangeNoOther(t *testing.T) {
 	}
 }
 
+// Check sees whatever is wrong in an index.
+func TestCheckSees(t *testing.T) {
+	t.Parallel()
+	docs := []*Document{{Name: "apple"}, {Name: "berry"}, {Name: "cherry", Description: "apple"}}
+	x := NewIndex(docs, nil).With(docs[:2]).With(docs)
+	require.NoError(t, x.Check())
+	apple := x.number([]byte("appl"))
+	for name, test := range map[string]struct {
+		harm func(x *Index)
+		want string
+	}{
+		"slots":     {func(x *Index) { x.slots = x.slots[:2] }, "index of 3 documents: 2 slots, 4 positions, 5 first, 2 worth of 2"},
+		"first":     {func(x *Index) { x.first = x.first[:4] }, "index of 3 documents: 3 slots, 4 positions, 4 first, 2 worth of 2"},
+		"worth":     {func(x *Index) { x.worth = x.worth[:1] }, "index of 3 documents: 3 slots, 4 positions, 5 first, 1 worth of 2"},
+		"positions": {func(x *Index) { x.positions = []int32{0, 2, -1, 2} }, "document 1 is in slot 1, which is at position 2"},
+		"postings":  {func(x *Index) { x.heads.change(apple).post(posting{9, 0}) }, `the postings of "appl" differ from the contents of 3 documents`},
+		"lengths":   {func(x *Index) { x.lengths[inName]++ }, "lengths [0 4 0 1 0 0 0 0 0], averages "},
+		"averages":  {func(x *Index) { x.averages[inName]++ }, "a new index has [0 3 0 1 0 0 0 0 0], "},
+		"frequency": {func(x *Index) { x.heads.change(apple).own++ }, "the index of 3 documents differs from a new one"},
+		"a worth":   {func(x *Index) { x.worth = []uint32{x.worth[0] + 1, x.worth[1]} }, "the index of 3 documents differs from a new one"},
+		"order":     {func(x *Index) { x.docs = []*Document{docs[1], docs[0], docs[2]} }, "the index of 3 documents differs from a new one"},
+		"documents": {func(x *Index) { x.docs = []*Document{docs[0], {Name: "plum"}, docs[2]} }, "the index of 3 documents differs from a new one"},
+	} {
+		y := *x
+		y.heads = x.heads.clone()
+		test.harm(&y)
+		assert.ErrorContains(t, y.Check(), test.want, name)
+	}
+	require.NoError(t, x.Check())
+}
+
+// lists returns all lists of at most n of docs.
+func lists(docs []*Document, n int) (all [][]*Document) {
+	all = [][]*Document{nil}
+	for begin := 0; n > 0; n-- {
+		end := len(all)
+		for _, list := range all[begin:end] {
+			for _, d := range docs {
+				all = append(all, append(slices.Clip(list), d))
+			}
+		}
+		begin = end
+	}
+	return all
+}
+
+// Any list may follow any other one, also if documents stand in them twice.
+func TestWithAnyList(t *testing.T) {
+	t.Parallel()
+	all := lists([]*Document{{Name: "apple", Description: "cherry"}, {Name: "banana"}, nil}, 3)
+	require.Len(t, all, 40)
+	for _, from := range all {
+		for _, to := range all {
+			first := NewIndex(from, &Options{Lexicon: new(Lexicon), Threshold: -1})
+			before := first.Search("cherry banana", 9, nil)
+			x := first.With(to)
+			if err := x.Check(); err != nil {
+				t.Fatalf("from %v to %v: %v", from, to, err)
+			}
+			want := x.New(to).Search("cherry banana", 9, nil)
+			if got := x.Search("cherry banana", 9, nil); !slices.Equal(got, want) {
+				t.Fatalf("from %v to %v: %v, want %v", from, to, got, want)
+			}
+			if after := first.Search("cherry banana", 9, nil); !slices.Equal(after, before) {
+				t.Fatalf("from %v to %v: %v of the first, before %v", from, to, after, before)
+			}
+		}
+	}
+}
+
+// A document that an index has is not read again, wherever it goes, also if it is there
+// twice. So nobody sees what the caller changes in it, which he must not.
+func TestWithReadsNoneAgain(t *testing.T) {
+	t.Parallel()
+	docs := []*Document{{Name: "apple"}, {Name: "banana"}, {Name: "cherry"}, {Name: "damson"}}
+	x := NewIndex(docs, nil)
+	for _, d := range docs {
+		d.Name = "elderberry"
+	}
+	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3}, {1, 1, 3}} {
+		var now []*Document
+		for _, i := range order {
+			now = append(now, docs[i])
+		}
+		x = x.With(now)
+		read := 0 // such as were read again
+		for i := 1; i < len(order); i++ {
+			if order[i] == order[i-1] {
+				read++
+			}
+		}
+		assert.Len(t, x.Search("elderberry", 9, nil), read, "%v", order)
+		for i, name := range []string{"apple", "banana", "cherry", "damson"} {
+			want := 0
+			if slices.Contains(order, i) {
+				want = 1
+			}
+			assert.Len(t, x.Search(name, 9, nil), want, "%v: %s", order, name)
+		}
+	}
+}
+
 // The newest index of a line grows, and an older one is made anew, so that it stays as it is.
 func TestWithGrowsTheNewest(t *testing.T) {
 	t.Parallel()

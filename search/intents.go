@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	_ "embed"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -163,10 +164,11 @@ func (c *intentTable) add(a *analyzer, phrases map[string]int32, intent int, key
 			s.term, i = places[i-1].whole, places[i-1].end
 		}
 		p.steps = append(p.steps, s)
-		key = append(key, byte(s.term), byte(s.term>>8), byte(s.term>>16), byte(s.term>>24), ' ')
+		sign := byte(' ')
 		if s.joined {
-			key[len(key)-1] = '+'
+			sign = '+'
 		}
+		key = append(binary.LittleEndian.AppendUint32(key, uint32(s.term)), sign)
 	}
 	if len(p.steps) == 0 {
 		return

@@ -65,6 +65,19 @@ func TestSpecE2IntentsOfMessages(t *testing.T) {
 	}
 }
 
+// An identifier whose parts are single letters is one word. Its parts are none.
+func TestIntentsOfShortIdentifiers(t *testing.T) {
+	table := []IntentWords{{"a", []string{"xY"}}, {"b", []string{"run xY now"}}, {"c", []string{"x", "y"}}}
+	for message, want := range map[string][]Intent{
+		"xY":             {{"a", 0.5, []string{"xY"}}},
+		"an XY, or so":   {{"a", 0.5, []string{"xY"}}},
+		"run xY now, xY": {{"b", 0.875, []string{"run xY now"}}, {"a", 0.5, []string{"xY"}}},
+		"run, x Y now":   nil,
+	} {
+		assert.Equal(t, want, DetectIntents(message, table), message)
+	}
+}
+
 func TestSpecE2Confidence(t *testing.T) {
 	table := []IntentWords{
 		{"mail", []string{"Mail", "mails", "send a letter", "letter", "post"}},

@@ -290,6 +290,8 @@ type plainQuery struct {
 	telling float64 // weight × idf
 	faint   bool
 	fits    bool // nearly any document
+	typed   string
+	form    form
 	central bool
 }
 
@@ -309,7 +311,7 @@ func (p *plainIndex) term(t plainTerm, weight float64) (q plainQuery, ok bool) {
 	if known {
 		limit = p.idf(t.text)
 	}
-	q = plainQuery{ways: map[string]float64{}, weight: map[string]uint64{}, text: t.text, exact: t.text}
+	q = plainQuery{ways: map[string]float64{}, weight: map[string]uint64{}, text: t.text, exact: t.text, typed: t.written, form: t.form}
 	way := func(term string, factor float64) {
 		if p.df[term] > 0 {
 			q.ways[term] = max(q.ways[term], factor)
@@ -473,6 +475,39 @@ func (d *plainDocument) share(q plainQuery) (best uint64) {
 		best = max(best, weight*d.worth[term]/65536)
 	}
 	return best
+}
+
+// explained compares an explanation with the plain index. It returns how they differ, or "".
+func (p *plainIndex) explained(e Explanation, query string, doc int) string {
+	m := p.message(query)
+	want, got := map[string]float64{}, map[string]float64{} // by word
+	var missing []string
+	for _, q := range m.terms {
+		share := float64(p.docs[doc].share(q)) / unit
+		want[q.typed] += share
+		if n := len(missing); share == 0 && q.form != whole && (n == 0 || missing[n-1] != q.typed) {
+			missing = append(missing, q.typed)
+		}
+	}
+	sum := 0.0
+	for _, part := range e.Parts {
+		if sum += part.Score; math.Abs(part.Score) < 1e-9 {
+			return fmt.Sprintf("a part of nothing: %+v", part)
+		}
+		if part.Word != "" {
+			got[part.Word] += part.Score
+		}
+	}
+	for word := range want {
+		if math.Abs(want[word]-got[word]) > 1e-9 {
+			return fmt.Sprintf("%q has %v, want %v", word, got[word], want[word])
+		}
+	}
+	least := math.Max(1, math.Ceil(unit*p.threshold*m.telling)) / unit
+	if !slices.Equal(missing, e.Missing) || math.Abs(e.Score-sum) > 1e-9 || math.Abs(e.Least-least) > 1e-9 {
+		return fmt.Sprintf("%q are missing of %v, least %v, want %q, %v, %v", e.Missing, e.Score, e.Least, missing, sum, least)
+	}
+	return ""
 }
 
 // lookCloser raises the scores of the best of found, and orders them anew.
@@ -739,6 +774,18 @@ func (w *plainWorld) compare(x *Index, p *plainIndex, searches int, seen map[str
 		if !sameMatches(got, want) || (got == nil) != (want == nil) {
 			return fmt.Sprintf("%s ranker, threshold %v, query %q, n %d, keep %v:\n got %v\nwant %v", p.ranker, p.threshold, query, n, keep != nil, got, want)
 		}
+		for i, m := range want[:min(len(want), closerDocs)] {
+			e := x.Explain(query, m.Doc)
+			if d := p.explained(e, query, m.Doc); d != "" {
+				return fmt.Sprintf("%s ranker, query %q, document %d: %s", p.ranker, query, m.Doc, d)
+			}
+			if keep == nil && math.Abs(e.Score-m.Score) > 1e-9 {
+				return fmt.Sprintf("%s ranker, query %q, document %d explained with %v, has %v: %+v", p.ranker, query, m.Doc, e.Score, m.Score, e.Parts)
+			}
+			if i == 2 {
+				break
+			}
+		}
 		seen["searches"]++
 		if len(got) > closerDocs {
 			seen["behind the closer look"]++
@@ -834,6 +881,16 @@ func TestExplainTies(t *testing.T) {
 		parts := x.Explain("authorx", 0).Parts
 		require.NotEmpty(t, parts)
 		assert.Equal(t, "authoriti", parts[0].Term)
+	}
+}
+
+// Of words of the lexicon that give the same score, Explain names the one that came first there.
+func TestExplainTiesOfTheLexicon(t *testing.T) {
+	l := &Lexicon{Synonyms: [][]string{{"mail", "zletter", "letter"}}}
+	for _, words := range []string{"letter zletter", "zletter, letter"} {
+		parts := NewIndex([]*Document{{Description: words}}, &Options{Lexicon: l}).Explain("mail", 0).Parts
+		require.NotEmpty(t, parts)
+		assert.Equal(t, "zlet", parts[0].Term[:4], words)
 	}
 }
 

@@ -2,10 +2,12 @@ package search
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -48,6 +50,22 @@ func TestStem(t *testing.T) {
 			assert.Equal(t, want, string(b[:stem(b)]), "%q", w)
 		}
 	}
+}
+
+// testdata/stems.golden has what words of all lengths become with each ending.
+func TestStemsGolden(t *testing.T) {
+	endings := strings.Fields("s es sses ss us is ies y ys e ed eed ing ings ate ates ated ational al als ally ation ations ion ions ator ators or ors er ers ment ments ly")
+	var b strings.Builder
+	fmt.Fprintf(&b, "What words become: as they are, and with each of %s.\n\n", endings)
+	for _, root := range strings.Fields("a b ab ba st ant bet stb plan stop fill fuss buzz pray carry agre creat invit relat organiz x2 2x ab12") {
+		fmt.Fprintf(&b, "%s:", root)
+		for _, ending := range append([]string{""}, endings...) {
+			w := []byte(root + ending)
+			fmt.Fprintf(&b, " %s", w[:stem(w)])
+		}
+		b.WriteString("\n")
+	}
+	golden.Compare(t, "stems.golden", b.String())
 }
 
 // A stem is no longer than its word and begins like it. It has at least two

@@ -17,6 +17,7 @@ func TestTopic(t *testing.T) {
 	}
 	assert.Equal(t, "issue, comment, pull", of("github", "create_issue", "listIssues", "github-add-comment", "issue_comments", "pull_request", "push"))
 	assert.Equal(t, "", of("x", "get_data", "Ünï", "a_b_c", ""))
+	assert.Equal(t, "issue, pull, abc", of("x", "pull_Pulls", "ab_issue_abc", "issues", "getX_xyz9", "zzz"), "once in a name, and of three letters")
 	assert.Equal(t, []string{"create", "pull", "request"}, wordsOf("createPullRequest"))
 	assert.Equal(t, []string{"get", "http", "log", "x"}, wordsOf("get-HTTPLog2_x"))
 	assert.Equal(t, []string{"ab", "cd"}, wordsOf("ab日本CD"))

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -92,7 +93,12 @@ func TestWantsToKnow(t *testing.T) {
 	for _, clause := range []string{"which branches are there", "What is it?", "how many are open", "- and who did it", "please tell me about it", "can you give us the list", "Show it", "how is it"} {
 		assert.True(t, wantsToKnow([]byte(clause)), clause)
 	}
-	for _, clause := range []string{"", "how do I delete it", "How to delete it", "tell everyone", "give access", "delete what is there", "please", "how", "?"} {
+	for _, word := range strings.Fields("what what's which who who's whose when where why is are was were do does did has show") {
+		assert.True(t, wantsToKnow([]byte(word+" it")), word)
+		assert.True(t, wantsToKnow([]byte("i want you to "+word+" it")), word)
+		assert.False(t, wantsToKnow([]byte("merge "+word+" it")), word)
+	}
+	for _, clause := range []string{"", "how do I delete it", "How to delete it", "how can I", "tell everyone", "give access", "tell", "delete what is there", "please", "how", "?"} {
 		assert.False(t, wantsToKnow([]byte(clause)), clause)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // A vocabulary may extend a base, as its terms do. Its groups have only the
 // terms that the base does not have.
 type vocabulary struct {
-	base   *vocabulary // may be nil; a base has no base
+	base   *vocabulary // nil in a base
 	terms  dictionaryView
 	groups dictionaryView   // names: the letters of a family, or a first letter and a length
 	lists  paged[[]similar] // by group
@@ -91,9 +91,6 @@ func (g *growth) join(v *vocabulary, name []byte, m similar) {
 func (v *vocabulary) members(name []byte) (parts [2][]similar) {
 	hash := maphash.Bytes(seed, name)
 	for i, v := range [...]*vocabulary{v.base, v} {
-		if v == nil {
-			continue
-		}
 		if n, ok := v.groups.find(hash, name); ok {
 			parts[i] = *v.lists.at(n)
 		}

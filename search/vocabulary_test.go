@@ -73,7 +73,7 @@ func TestSlipOfEqualsPlain(t *testing.T) {
 }
 
 func TestCorrect(t *testing.T) {
-	lexicon := &Lexicon{Stop: []string{"please", "about", "what"}, Generic: []string{"fetch"}, Synonyms: [][]string{{"invoice", "receipt"}}}
+	lexicon := &Lexicon{Stop: []string{"please", "about", "what"}, Faint: []string{"wonder"}, Generic: []string{"fetch"}, Synonyms: [][]string{{"invoice", "receipt"}}}
 	docs := []*Document{
 		{Name: "branch message alter later tang target"},
 		{Name: "branch brand tang"},
@@ -81,6 +81,7 @@ func TestCorrect(t *testing.T) {
 		{Name: "repositories"},
 		{Name: "Überweisung about42 abouts99"},
 		{Name: strings.Repeat("n", 24) + " " + strings.Repeat("q", 25)},
+		{Name: "wonda pleasx"}, {Name: "wonda pleasx"},
 	}
 	tests := []struct {
 		name string
@@ -97,6 +98,8 @@ func TestCorrect(t *testing.T) {
 		{"of more documents", "brancy", "branch"},
 		{"a word of the lexicon only", "invioce", "invoic"},
 		{"a stop word", "plese", "pleas"},
+		{"a stop word before one of documents", "pleasq", "pleas"},
+		{"a faint word before one of documents", "wondq", "wond"},
 		{"no stop word for what an ending leaves", "weater", ""},
 		{"the word before its stem", "targed", "target"},
 		{"of equal ones the first", "stabple", "stabl"},
@@ -130,6 +133,25 @@ func TestCorrect(t *testing.T) {
 	n, ok := x.correct([]byte("mesage"), []byte("mesag"))
 	assert.True(t, ok)
 	assert.Equal(t, "messag", string(x.vocabulary.text(n)))
+}
+
+// Two letters are swapped back, or one of a pair is left out, before the ending is removed.
+func TestUndo(t *testing.T) {
+	l := &Lexicon{Stop: []string{"other"}, Faint: []string{"wonder"}}
+	docs := []*Document{{Name: "authorize"}, {Name: "forms from"}, {Name: "forms brand"}, {Name: "wodner wodenr"}, {Name: strings.Repeat("n", 22) + "xk"}, {Name: "bran4d"}}
+	x := NewIndex(docs, &Options{Lexicon: l})
+	for word, want := range map[string]string{
+		"authoorize": "authoriz", "authhorize": "authoriz", "authorizee": "authoriz", "auhtorized": "authoriz", "uathorize": "authoriz", "authorizde": "authoriz", "aauthorize": "authoriz", "auuthhorize": "",
+		"frosm": "from", "fomrs": "form", "formss": "form", "rform": "", "rbanding": "brand", "ohter": "other", "otherr": "other", "wonedr": "wond", "brnad": "brand", "brna": "",
+		strings.Repeat("n", 22) + "kx": strings.Repeat("n", 22) + "xk", "n" + strings.Repeat("n", 22) + "xk": "", "4brand": "", "": "", "quuux": "",
+	} {
+		term, ok := x.undo([]byte(word), []byte(word))
+		got := ""
+		if ok {
+			got = string(x.vocabulary.text(term))
+		}
+		assert.Equal(t, want, got, word)
+	}
 }
 
 func TestFamily(t *testing.T) {

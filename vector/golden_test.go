@@ -429,10 +429,10 @@ func TestCacheGolden(t *testing.T) {
 			for _, name := range wanted {
 				keys = append(keys, key(name))
 			}
-			before := bytes.Clone(doc.Data)
+			before := doc.Data
 			err := c.Save(keys, print, inStep)
 			fmt.Fprintf(&b, "save %v, in step %v: %v\n", wanted, inStep, err)
-			if bytes.Equal(before, doc.Data) {
+			if len(doc.Data) == len(before) && (len(before) == 0 || &doc.Data[0] == &before[0]) { // not even the same again
 				b.WriteString("   nothing written\n")
 				return
 			}

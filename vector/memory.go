@@ -252,10 +252,7 @@ func (r *vectorRows) search(q Query, candidates int, keep func(id string) bool) 
 		if q.Servers == nil && keep == nil {
 			passes = nil // spare a call per row
 		}
-		unit, err := Unit(q.Vector)
-		if err != nil {
-			return nil, fmt.Errorf("vector: the query's vector: %w", err)
-		}
+		unit, _ := Unit(q.Vector) // it was checked
 		similar = r.nearest(unit, candidates, q.Least, passes)
 	}
 	alpha := q.Alpha

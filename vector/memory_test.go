@@ -82,6 +82,20 @@ func plainNearest(tools map[string]Record, q Query) (list []Match) {
 
 // total = alpha*vec + (1-alpha)*fts, fts = rank / max rank; a missing
 // side counts 0.
+// Who only asks for a scope makes none.
+func TestUnknownScopes(t *testing.T) {
+	s := new(MemoryStore)
+	_, err := s.Search(t.Context(), "x", Query{Words: "a", Limit: 1})
+	require.NoError(t, err)
+	_, err = s.Get(t.Context(), "x", []string{"a"})
+	require.NoError(t, err)
+	_, err = s.Sums(t.Context(), "x")
+	require.NoError(t, err)
+	require.NoError(t, s.Delete(t.Context(), "x", []string{"a"}))
+	require.NoError(t, s.Drop(t.Context(), "x"))
+	s.scopes.Range(func(scope, _ any) bool { return assert.Fail(t, "a scope", scope) })
+}
+
 func TestSpecC2Fuse(t *testing.T) {
 	words := []Match{{ID: "b", Server: "s", Words: 8}, {ID: "a", Words: 4}, {ID: "x", Words: 2}}
 	similar := []Match{{ID: "a", Similarity: 0.9}, {ID: "c", Similarity: 0.5}}

@@ -35,6 +35,16 @@ func TestRecordsAreTheCallers(t *testing.T) {
 	assert.InDelta(t, 0.6, again[1].Similarity, 1e-6)
 }
 
+// Vectors may have one dimension.
+func TestOneDimension(t *testing.T) {
+	t.Parallel()
+	store := new(vector.MemoryStore)
+	require.NoError(t, store.Upsert(t.Context(), "a", []vector.Record{{ID: "x", Vector: []float32{-2}}, {ID: "y", Vector: []float32{3}}}))
+	found, err := store.Search(t.Context(), "a", vector.Query{Vector: []float32{5}, Limit: 2, Least: -1})
+	require.NoError(t, err)
+	assert.Equal(t, []vector.Match{{ID: "y", Score: 1, Similarity: 1}}, found)
+}
+
 func TestQueriesAreChecked(t *testing.T) {
 	t.Parallel()
 	store := new(vector.MemoryStore)

@@ -283,11 +283,8 @@ func (b *Broker) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.Li
 			return &mcp.ListRootsResult{Roots: append([]mcp.Root{}, roots...)}, err
 		}
 	})
-	switch {
-	case err != nil && !errors.Is(err, ask.ErrDeclined):
-		return nil, err
-	case answer == nil:
+	if errors.Is(err, ask.ErrDeclined) {
 		return &mcp.ListRootsResult{Roots: []mcp.Root{}}, nil
 	}
-	return answer, nil
+	return answer, err
 }

@@ -16,13 +16,14 @@ import (
 
 // A form is what the protocol permits, or nobody is asked.
 func TestForms(t *testing.T) {
-	many := make([]string, 100+1)
+	many := make([]string, maxFields+1)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"f%d":{"type":"string"}`, i)
 	}
 	for schema, want := range map[string]string{
 		`{"type":"object","properties":{}}`: "",
 		`{"type":"object","properties":{"a":{"type":"string","oneOf":[{"const":"x","title":"X"}]},"b":{"type":"array","items":{"anyOf":[{"const":"x"}]}},"c":{"type":"array","items":{"type":"string","enum":["x"]}},"d":{"type":"integer"}},"required":["a"]}`: "",
+		`{"type":"object","properties":{` + strings.Join(many[1:], ",") + `}}`: "",
 		`{"properties":{}}`:                      "is not that of an object",
 		`{"type":["object"]}`:                    "is not that of an object",
 		`null`:                                   "is not that of an object",
@@ -62,7 +63,8 @@ func TestPages(t *testing.T) {
 		"http://example.com": false, "javascript:alert(1)": false, "file:///etc/passwd": false, "data:text/html,x": false,
 		"https://bank.com@evil.com/": false, "https:///x": false, "//example.com": false, "": false, "https://exa mple.com": false,
 		"https://ex\u0430mple.com": false, "https://example.com/\u202e": false, "https://example.com/\n": false, "ssh://example.com": false,
-		"http://127.0.0.1.evil.com": false, "https://example.com/" + strings.Repeat("x", 2048): false,
+		"http://127.0.0.1.evil.com": false, "https://example.com/a b": false, "https://example.com/~": true, "https://example.com/!": true,
+		"https://example.com/" + strings.Repeat("x", 2048-20): true, "https://example.com/" + strings.Repeat("x", 2049-20): false,
 	} {
 		assert.Equal(t, ok, checkPage(address) == nil, address)
 	}
@@ -82,6 +84,7 @@ func TestAnswers(t *testing.T) {
 		"wrong type":     {elicited(accept, map[string]any{"n": "5"}), nil, "its answer does not fit the requestedSchema: /n: "},
 		"missing":        {elicited(accept, nil), nil, "its answer does not fit the requestedSchema: it is missing"},
 		"no object":      {elicited(accept, []int{5}), nil, "its answer does not fit the requestedSchema: it is an array"},
+		"too large":      {elicited(accept, json.RawMessage(`{"n":1e999}`)), nil, "cannot unmarshal number 1e999"},
 		"no JSON":        {elicited(accept, func() {}), nil, "json: unsupported type"},
 		"unknown action": {elicited("maybe", map[string]any{"n": 5}), nil, "its answer has the unknown action"},
 		"none":           {nil, nil, "it returned neither an answer nor an error"},
@@ -256,6 +259,16 @@ func TestRootsAreNone(t *testing.T) {
 	fails = fmt.Errorf("broken")
 	_, err := d.ListRoots(t.Context(), mcp.ListRootsRequest{})
 	assert.Error(t, err)
+	for name, hooks := range map[string]ask.Hooks{
+		"there is no hook": {Elicit: ask.Decline().Elicit},
+		"it says some, and declines": {Roots: func(context.Context, ask.Asker) ([]mcp.Root, error) {
+			return []mcp.Root{{URI: "file:///home"}}, ask.ErrDeclined
+		}},
+	} {
+		got, err := newDesk(t, hooks, nil).ListRoots(t.Context(), mcp.ListRootsRequest{})
+		assert.NoError(t, err, name)
+		assert.Equal(t, []mcp.Root{}, got.Roots, name)
+	}
 }
 
 // Without a broker or a caller nothing is asked, and nothing fails.

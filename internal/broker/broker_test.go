@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
@@ -253,6 +254,9 @@ func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
 	assert.Equal(t, errEnded.Error(), answers(t, d, gone), "the question is taken back")
 	d.Close()
 	assert.Equal(t, errEnded.Error(), answers(t, d, t.Context()), "the connection is lost")
+	said, err := d.Elicit(t.Context(), mcp.ElicitationRequest{Params: mcp.ElicitationParams{Mode: mcp.ElicitationModeURL, URL: "https://example.com"}})
+	assert.Equal(t, errEnded, err)
+	assert.Nil(t, said)
 	assert.Equal(t, 1, asked)
 	assert.Empty(t, d.cfg.Counter.waiting)
 }
@@ -389,4 +393,30 @@ func TestQuestionsOfNobodyTakeNoRoom(t *testing.T) {
 		assert.ErrorIs(t, err, ask.ErrDeclined)
 	}
 	assert.Contains(t, answers(t, d, t.Context()), "x owner")
+}
+
+// A hook gets the values of the call that caused its question, also where the question comes over
+// the connection; what the client works with ends when the server is answered.
+func TestContextsOfHooks(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	var got any
+	d := newDesk(t, ask.Hooks{Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
+		got = ctx.Value(key{})
+		return nil, nil
+	}}, nil)
+	_, end := d.Begin(context.WithValue(t.Context(), key{}, "the call's"), "tool")
+	var worked context.Context
+	handle := d.Handle(func(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+		worked = ctx
+		assert.NoError(t, ctx.Err())
+		return rootsOf(d)(ctx, r)
+	})
+	for _, want := range []any{"the call's", "the connection's"} {
+		_, err := handle(context.WithValue(t.Context(), key{}, "the connection's"), request(1, mcp.MethodListRoots, nil))
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+		assert.ErrorIs(t, worked.Err(), context.Canceled)
+		end(true)
+	}
 }

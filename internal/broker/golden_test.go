@@ -86,6 +86,11 @@ func (d *desk) asks(ctx context.Context, method mcp.MCPMethod, params string) (a
 		short = fmt.Sprintf("%s… %d bytes", short[:60], len(short))
 	}
 	d.say("> %v %s %s", r.ID.Value(), method, d.named(short))
+	return d.sends(ctx, r)
+}
+
+// sends does that with this request.
+func (d *desk) sends(ctx context.Context, r transport.JSONRPCRequest) (answer string) {
 	response, err := d.handle(ctx, r)
 	require.NoError(d.t, err)
 	raw, err := json.Marshal(response)
@@ -266,11 +271,22 @@ func TestGoldenQuestions(t *testing.T) {
 		d.asks(ctx, mcp.MethodListRoots, `{"task":{}}`)
 
 		d.say("withdrawn, and closed")
+		begun := time.Now()
 		withdraw := func(id any) {
 			d.Withdraw(mcp.JSONRPCNotification{Notification: mcp.Notification{Params: mcp.NotificationParams{AdditionalFields: map[string]any{"requestId": id}}}})
 		}
-		go func() { time.Sleep(time.Second); withdraw("none"); withdraw(nil); withdraw(d.last) }()
+		next := d.last + 1
+		go func() { time.Sleep(time.Second); withdraw("none"); withdraw(nil); withdraw(next) }()
 		d.asks(ctx, mcp.MethodElicitationCreate, form("wait"))
+		five := d.asks(ctx, mcp.MethodElicitationCreate, task("wait"))
+		waits := d.last + 1
+		go func() { time.Sleep(time.Second); withdraw(waits) }()
+		d.asks(ctx, mcp.MethodTasksResult, fmt.Sprintf(`{"taskId":%q}`, five))
+		d.asks(ctx, mcp.MethodTasksGet, fmt.Sprintf(`{"taskId":%q}`, five))
+		d.asks(ctx, mcp.MethodTasksCancel, fmt.Sprintf(`{"taskId":%q}`, five))
+		go func() { time.Sleep(time.Second); withdraw(map[string]any{}); time.Sleep(time.Second); withdraw(nil) }()
+		d.sends(ctx, transport.JSONRPCRequest{Method: string(mcp.MethodElicitationCreate), Params: json.RawMessage(form("wait"))})
+		d.say("  after %v", time.Since(begun))
 		go func() { time.Sleep(time.Second); d.Close() }()
 		d.asks(ctx, mcp.MethodElicitationCreate, form("wait"))
 		d.asks(ctx, mcp.MethodListRoots, "")

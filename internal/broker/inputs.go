@@ -74,10 +74,7 @@ func withInput(ctx context.Context, method mcp.MCPMethod, params any) context.Co
 	if c == nil {
 		return ctx
 	}
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return ctx
-	}
+	raw, _ := json.Marshal(params) // what is no JSON is none of them
 	c.broker.mu.Lock()
 	defer c.broker.mu.Unlock()
 	if c.round == nil {

@@ -44,7 +44,7 @@ func (b *Broker) Handle(next transport.RequestHandler) transport.RequestHandler 
 			} `json:"_meta"`
 		}
 		raw, err := b.measured(r.Params)
-		if err == nil && len(raw) > 0 && r.Params != nil {
+		if err == nil {
 			if err = json.Unmarshal(raw, &params); err != nil {
 				err = fmt.Errorf("params: %w", text.JSONError(raw, err))
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // A task is a question that the server does not wait for: it asks from time to time
@@ -134,18 +135,10 @@ func (t *task) answered(id mcp.RequestId) *transport.JSONRPCResponse {
 	if marked.Error != nil || json.Unmarshal(marked.Result, &fields) != nil {
 		return &marked
 	}
-	meta, err := json.Marshal(map[string]any{mcp.RelatedTaskMetaKey: mcp.RelatedTaskMeta(t.id)})
-	if err != nil {
-		return &marked
-	}
-	fields["_meta"] = meta
+	fields["_meta"] = text.RawJSON(map[string]any{mcp.RelatedTaskMetaKey: mcp.RelatedTaskMeta(t.id)})
 	return result(id, fields)
 }
 
 func result(id mcp.RequestId, v any) *transport.JSONRPCResponse {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return failed(id, mcp.INTERNAL_ERROR, err)
-	}
-	return transport.NewJSONRPCResultResponse(id, raw)
+	return transport.NewJSONRPCResultResponse(id, text.RawJSON(v))
 }

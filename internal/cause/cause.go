@@ -84,7 +84,10 @@ func Of(err error) Cause {
 	case errors.Is(err, ErrOutput):
 		c = Cause{Output, quotedAfter(said, ErrOutput.Error()+": ")}
 	case errors.Is(err, exec.ErrNotFound):
-		c = noProgram(programIn(said))
+		c.Kind = Program
+		if name, ok := programIn(said); ok {
+			c = noProgram(name)
+		}
 	case errors.As(err, &notThere) && notThere.Op == "fork/exec" && errors.Is(notThere, fs.ErrNotExist):
 		c = noProgram(notThere.Path)
 	case errors.As(err, &notThere) && notThere.Op == "fork/exec":
@@ -98,6 +101,7 @@ func Of(err error) Cause {
 		c.What, _, _ = strings.Cut(c.What, ": ")
 	case errors.As(err, &host):
 		c = Cause{Address, "no such host: " + host.Name}
+	case ofLogin.MatchString(c.What): // its status is another address's
 	case statusIn.MatchString(said):
 		c = ofStatus(statusIn.FindStringSubmatch(said)[1])
 	case strings.Contains(said, "unexpected content type") || strings.Contains(said, "unsupported request method: initialize") || strings.Contains(said, "the event stream ended: EOF"):
@@ -113,6 +117,7 @@ func Of(err error) Cause {
 
 var (
 	statusIn = regexp.MustCompile(`status(?: code)?:? (\d{3})\b`)
+	ofLogin  = regexp.MustCompile(`^(?:refreshing the token|asking "[^"]*" for a token of the client "[^"]*"): `)
 	refused  = regexp.MustCompile(`dial tcp (\S+): \w+: (?:connection refused|no route to host|connection timed out|network is unreachable)`)
 	layers   = regexp.MustCompile(`^(?:mcphybrid: |initialize: |transport error: |the connection failed: )+`)
 )
@@ -142,16 +147,13 @@ func quotedAfter(said, begin string) string {
 	return begin + rest
 }
 
-// programIn returns the program that a text of os/exec names, wherever that is in said, or said. The
+// programIn returns the program that a text of os/exec names, wherever that is in said. The
 // error itself may have secrets, which its text has no more.
-func programIn(said string) string {
-	if _, named, ok := strings.Cut(said, "exec: "); ok {
-		if quoted, err := strconv.QuotedPrefix(named); err == nil {
-			name, _ := strconv.Unquote(quoted)
-			return name
-		}
-	}
-	return said
+func programIn(said string) (name string, ok bool) {
+	_, named, _ := strings.Cut(said, "exec: ")
+	quoted, err := strconv.QuotedPrefix(named)
+	name, _ = strconv.Unquote(quoted)
+	return name, err == nil
 }
 
 // ofStatus returns why an address answers with a status.
@@ -183,7 +185,7 @@ func noProgram(command string) Cause {
 // quietly is how a process ended that said it had no error.
 const quietly = "the process ended"
 
-var exit = regexp.MustCompile(`(exit status \d+|signal: [a-z ]+|` + quietly + `)(?:; its last words: (".*))?`)
+var exit = regexp.MustCompile(`(exit status \w+|signal: [\w/]+(?: [\w/]+)*(?: \(core dumped\))?|` + quietly + `)(?:; its last words: (".*))?`)
 
 // exited takes the error of a process that has ended apart.
 func exited(said string) (status, words string, ok bool) {
@@ -304,7 +306,7 @@ var (
 	// raised matches an error as Node.js and Python print it: its kind, and what follows.
 	raised = regexp.MustCompile(`(?:^| )((?:[A-Z]\w*)?(?:Error|Exception)(?: \[\w+\])?: \S.*)`)
 	// traced matches where such an error was raised.
-	traced = regexp.MustCompile(` at (?:async )?(?:\S+ (?:\[[^\]]*\] )?\(|\[eval\]|node:|file:|/|[A-Z]:\\)| \{ (?:code|errno)|: \{ `)
+	traced = regexp.MustCompile(` at (?:async |new )?(?:\S+ (?:\[[^\]]*\] )?\(|\[eval\]|node:|file:|/|[A-Z]:\\)| \{ (?:code|errno)|: \{ `)
 )
 
 // complaint returns what a program said last, and whether that is an error as Node.js and Python
@@ -317,7 +319,8 @@ func complaint(words string) (what string, isError bool) {
 	what = m[1]
 	if strings.Contains(words, "Traceback (most recent call last)") {
 		for { // the last error is the one that was not handled
-			next := raised.FindStringSubmatch(what[1:])
+			_, rest, _ := strings.Cut(what, " ")
+			next := raised.FindStringSubmatch(rest)
 			if next == nil {
 				return what, true
 			}

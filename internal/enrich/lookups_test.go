@@ -276,6 +276,9 @@ func TestRefreshEnds(t *testing.T) {
 		})
 		life, end := context.WithCancel(o.Life)
 		o.Life = life
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.ErrorIs(t, o.Refresh(gone), context.Canceled, "nothing has begun")
 		o.Changed()
 		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -285,6 +288,29 @@ func TestRefreshEnds(t *testing.T) {
 		synctest.Wait()
 		end()
 		assert.Equal(t, errEnded, <-refreshed)
+		synctest.Wait()
+		assert.Equal(t, errEnded, o.Refresh(t.Context()), "it is over")
+	})
+}
+
+// A tool that comes while a refresh is looked at is one of the next.
+func TestToolsComeDuringARefresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := own(t, 2, func(_ context.Context, n tool) (string, error) { return fmt.Sprint(int(n)), nil })
+		calls := 0
+		o.Tools = func() []Tool {
+			calls++
+			return o.tools[:1+calls/3] // the second comes with the third call: after the refresh has seen the first
+		}
+		o.Changed()
+		synctest.Wait()
+		require.NoError(t, o.Refresh(t.Context()))
+		assert.Equal(t, 3, calls)
+		assert.Equal(t, map[tool]string{1: "1"}, o.shapes())
+		o.Changed()
+		pass(time.Minute)
+		assert.Equal(t, map[tool]string{1: "1", 2: "2"}, o.shapes())
 	})
 }
 
@@ -360,6 +386,29 @@ func TestFoundIsPublishedMeanwhile(t *testing.T) {
 		pass(time.Second)
 		assert.Len(t, o.shapes(), 3)
 		assert.Equal(t, 2, o.published)
+	})
+}
+
+// What was found of a tool that has left since is not published.
+func TestFoundOfWhatHasLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := own(t, 2, func(_ context.Context, n tool) (string, error) {
+			time.Sleep(time.Duration(n-1) * 700 * time.Millisecond)
+			return fmt.Sprint(int(n)), nil
+		})
+		var published atomic.Int64
+		o.Publish = func() { published.Add(1) }
+		o.last = time.Now()
+		o.Changed()
+		pass(100 * time.Millisecond)
+		o.set(tool(2))
+		pass(500 * time.Millisecond)
+		assert.Zero(t, published.Load())
+		assert.Empty(t, o.shapes())
+		pass(time.Minute)
+		assert.EqualValues(t, 1, published.Load())
+		assert.Equal(t, map[tool]string{2: "2"}, o.shapes())
 	})
 }
 

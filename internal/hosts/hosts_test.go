@@ -22,6 +22,7 @@ func TestPermits(t *testing.T) {
 		{"ops.example.com", nil, true}, {"Ops.Example.com:443", nil, true},
 		{"10.0.0.5:6060", tcp("10.0.0.5"), true}, {"[::ffff:10.0.0.5]", tcp("10.0.0.5"), true}, {"[2001:db8::1]:6060", tcp("2001:db8::1"), true},
 		{"10.0.0.5", tcp("10.0.0.6"), false}, {"10.0.0.5", nil, false}, {"10.0.0.5", &net.UnixAddr{Name: "/run/s", Net: "unix"}, false},
+		{"evil.example", &net.UnixAddr{Name: "/run/s", Net: "unix"}, false}, {"[fe80::1%25lo]", &net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "lo"}, true}, {"10.0.0.5", &net.TCPAddr{IP: net.ParseIP("::ffff:10.0.0.5")}, true},
 		{"evil.example", tcp("127.0.0.1"), false}, {"127.evil.example", tcp("127.0.0.1"), false}, {"127.0.0.1.evil.example:6060", nil, false},
 		{"localhost.evil.example", nil, false}, {"evil.ops.example.com", nil, false}, {"", nil, false}, {":6060", nil, false}, {"*", nil, false},
 		{"127.0.0.1:80.evil.example", nil, false}, {"localhost:.evil.example", nil, false}, {"[::1]:evil.example", nil, false}, {"127.0.0.1:", nil, true},

@@ -27,6 +27,7 @@ type testLazy struct {
 	loads   atomic.Int32
 	let     chan error
 	end     context.CancelFunc
+	ctx     context.Context // of the last load
 }
 
 func newTestLazy(t *testing.T, keep time.Duration) *testLazy {
@@ -35,6 +36,7 @@ func newTestLazy(t *testing.T, keep time.Duration) *testLazy {
 	x.end = end
 	x.Value = Value[int32]{Keep: keep, Life: life, Ended: errEnded, Run: x.running.Go, Mu: &x.mu, Load: func(ctx context.Context) (int32, error) {
 		n := x.loads.Add(1)
+		x.ctx = ctx
 		select {
 		case err := <-x.let:
 			return n, err
@@ -202,6 +204,12 @@ func TestSpecB7LazyEnds(t *testing.T) {
 		_, err := x.Get(t.Context())
 		assert.ErrorIs(t, err, errEnded)
 		assert.EqualValues(t, 1, x.loads.Load())
+
+		x = newTestLazy(t, 0)
+		go func() { _, err := x.Get(t.Context()); errs <- err }()
+		synctest.Wait()
+		x.end()
+		assert.Equal(t, context.Canceled, <-errs, "a load that fails then says why")
 	})
 }
 
@@ -279,5 +287,6 @@ func TestPeek(t *testing.T) {
 		value, flight := x.Peek()
 		assert.EqualValues(t, 2, value)
 		assert.Nil(t, flight)
+		assert.ErrorIs(t, x.ctx.Err(), context.Canceled, "what the load has begun ends with it")
 	})
 }

@@ -2,8 +2,11 @@ package locks
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,6 +69,22 @@ func TestInFolder(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, path, again)
 	unlock()
-	_, _, err = InFolder(t.Context(), path+".lock", "key")
+	none, unlock, err := InFolder(t.Context(), path+".lock", "key")
 	assert.Error(t, err, "a file is no folder")
+	assert.Empty(t, none)
+	assert.Nil(t, unlock)
+}
+
+// Where nobody may write, or nothing has room, no lock can be had, and others have none either.
+func TestIsUnwritable(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		fs.ErrPermission: true, syscall.EACCES: true, syscall.EPERM: true, syscall.EROFS: true, syscall.ENOSPC: true, syscall.EDQUOT: true,
+		syscall.ENOENT: false, syscall.EMFILE: false, context.Canceled: false, nil: false,
+	} {
+		assert.Equal(t, want, IsUnwritable(err), "%v", err)
+		if err != nil {
+			assert.Equal(t, want, IsUnwritable(fmt.Errorf("locking: %w", &fs.PathError{Op: "open", Err: err})), "%v", err)
+		}
+	}
 }

@@ -129,13 +129,13 @@ func (a *Account) prepare(ctx context.Context, known record) (record, error) {
 	}
 	found.scopes = a.harmless(a.asks(&known, found.scopes))
 	r, err := a.client(ctx, found, known, "")
-	switch {
-	case err != nil:
-		return r, err
-	case r.TokenURL == "":
-		return r, errors.New("the metadata of the authorization server name no token endpoint")
+	if err == nil && r.TokenURL == "" {
+		err = errors.New("the metadata of the authorization server name no token endpoint")
 	}
-	return r, a.noteUse(ctx, &r)
+	if err == nil {
+		err = a.noteUse(ctx, &r)
+	}
+	return r, err
 }
 
 var errNoCredentials = fmt.Errorf("OAuth.GrantType is %s: OAuth.ClientID is missing, or OAuth.ClientSecret and OAuth.PrivateKey are", config.ClientCredentials)

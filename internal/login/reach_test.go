@@ -249,6 +249,7 @@ func TestInternalServerLeadsInside(t *testing.T) {
 	before := requests()
 	for _, leads := range []string{"203.0.113.5", "nowhere"} {
 		n.set("mcp.corp.example", leads)
+		assert.NoError(t, a.web.check(t.Context(), "login.corp.example", netip.MustParseAddr("127.0.0.1")), "it was reached inside")
 		store()
 		_, err = newAccount(t, cfg, n).Header(t.Context(), nil)
 		assert.ErrorContains(t, err, `refused to send a request to host "login.corp.example" at 127.0.0.1`, leads)

@@ -3,7 +3,9 @@ package meaning
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sort"
 	"time"
 )
@@ -70,8 +72,8 @@ func (k *Keeper) admit(texts []*Text, now time.Time) (admitted []*Text, wait tim
 		taken[t.Server]++
 		admitted = append(admitted, t)
 	}
-	for server, n := range waiting {
-		b := k.budgetOf(server, now)
+	for _, server := range slices.Sorted(maps.Keys(waiting)) {
+		b, n := k.budgetOf(server, now), waiting[server]
 		// Not one by one, as the budget fills up.
 		lacking := float64(taken[server]+min(n, maxBatch, k.Budget)) - b.left
 		till := time.Duration(lacking / float64(k.Budget) * float64(day))

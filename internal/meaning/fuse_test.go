@@ -162,6 +162,27 @@ func TestJoin(t *testing.T) {
 	}
 	one := found(normal(r, 400, 0.5, 0.1))
 	assert.Equal(t, one, Join(one))
+
+	// What is as similar as the least known record is among those that are surely the best.
+	part := func(of int, similarities ...float64) Found {
+		f := Found{top: len(similarities), of: of}
+		for _, s := range similarities {
+			f.all = append(f.all, vector.Match{ID: fmt.Sprint(of, s), Similarity: s})
+		}
+		return f
+	}
+	for _, test := range []struct {
+		parts []Found
+		top   int
+	}{
+		{[]Found{part(9, 0.9, 0.7, 0.5), part(8, 0.8, 0.7, 0.6, 0.5, 0.4)}, 7},
+		{[]Found{part(3, 0.9, 0.7, 0.5), part(8, 0.8, 0.7, 0.6)}, 5}, // the first has no others
+		{[]Found{part(3, 0.9, 0.7, 0.5), part(2, 0.8, 0.7)}, 5},
+		{[]Found{part(3), part(4, 0.8, 0.7)}, 2},
+		{nil, 0},
+	} {
+		assert.Equal(t, test.top, Join(test.parts...).top, "%v", test.parts)
+	}
 }
 
 // If one side finds nothing, the other's scores stand.

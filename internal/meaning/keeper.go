@@ -118,6 +118,9 @@ type Progress struct {
 	left int    // texts whose records are missing, or old in what is for readers
 }
 
+// isWhole reports whether the store holds all texts, and what is for readers.
+func (p *Progress) isWhole() bool { return p.left == 0 && p.Err == nil }
+
 // Reached returns the latest progress, or nil before the first.
 func (k *Keeper) Reached() *Progress { return k.progress.Load() }
 
@@ -125,7 +128,7 @@ func (k *Keeper) Reached() *Progress { return k.progress.Load() }
 // readers.
 func (k *Keeper) InStep() bool {
 	p := k.progress.Load()
-	return p != nil && p.of == k.newest.Load() && p.Done == p.Total && p.left == 0 && p.Err == nil
+	return p != nil && p.of == k.newest.Load() && p.isWhole()
 }
 
 // The first and the longest wait after failures. Each further failure doubles the

@@ -130,6 +130,37 @@ func TestBudget(t *testing.T) {
 	assert.Len(t, admitted, 240)
 	assert.Zero(t, wait)
 	assert.NoError(t, err)
+
+	// The error names the server of the first text that waits, be it one or more.
+	for _, test := range []struct {
+		texts []*Text
+		want  string
+	}{{texts("a", 241), "a"}, {texts("b", 242), "b"}, {k.inTurn(append(texts("b", 242), texts("a", 243)...)), "b"}, {append(texts("a", 241), texts("b", 300)...), "a"}} {
+		fresh := New(k.Options, nil)
+		admitted, _, err := fresh.admit(test.texts, now)
+		assert.Zero(t, len(admitted)%240)
+		assert.EqualError(t, err, fmt.Sprintf(`server %q has used up its budget of 240 texts a day`, test.want))
+	}
+}
+
+// The log says once a day that a server's budget is used up.
+func TestBudgetIsToldDaily(t *testing.T) {
+	var log strings.Builder
+	k := New(Options{Budget: 24, Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+	var texts []*Text
+	for i := range 30 {
+		texts = append(texts, k.NewText(Source{ID: fmt.Sprint(i), Server: "a", Name: fmt.Sprint(i), Text: "text"}))
+	}
+	begin := time.Now()
+	for _, test := range []struct {
+		after time.Duration
+		told  int
+	}{{0, 1}, {day - 1, 1}, {day, 2}, {2*day - 1, 2}, {2 * day, 3}} {
+		_, _, err := k.admit(texts, begin.Add(test.after))
+		assert.EqualError(t, err, `server "a" has used up its budget of 24 texts a day`)
+		assert.Equal(t, test.told, strings.Count(log.String(), "server=a budget=24 waiting="), "%v", test.after)
+		k.spend(texts, begin.Add(test.after)) // more than is left, so that nothing is forgotten
+	}
 }
 
 // An asked remembers what a store was asked for.
@@ -170,6 +201,35 @@ func TestSearchAsksForMore(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, f.Matches, 2)
 	assert.Len(t, f.all, 9)
+
+	// If too few are left, it is asked for four times as many, until it has no more.
+	for i := 9; i < 300; i++ {
+		name := fmt.Sprint("t", i)
+		texts = append(texts, k.NewText(Source{ID: name, Server: "s", Name: name, Text: strings.Repeat("x", 1+i)}))
+	}
+	k.Changed(func(run func(context.Context)) { run(t.Context()) })
+	for _, test := range []struct {
+		keep  func(id string) bool
+		found int
+		asked []int
+	}{
+		{func(id string) bool { return true }, 200, []int{200}},
+		{func(id string) bool { return id != "t2" }, 199, []int{200}},
+		{func(id string) bool { return id == "t2" || id == "t0" }, 2, []int{200, 800}},
+		{func(id string) bool { return false }, 0, []int{200, 800}},
+	} {
+		store.queries = nil
+		f, err = k.Search(t.Context(), "xxx", 2, k.QueryVector("xxx"), test.keep, 300)
+		require.NoError(t, err)
+		var asked []int
+		for _, q := range store.queries {
+			asked = append(asked, q.Limit)
+			assert.Equal(t, q.Limit, q.Candidates)
+		}
+		assert.Equal(t, test.asked, asked)
+		assert.Len(t, f.all, test.found)
+		assert.Equal(t, test.found, f.top)
+	}
 }
 
 // refusing is a store of a host whose searches fail.

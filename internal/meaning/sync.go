@@ -42,14 +42,14 @@ func (k *Keeper) sync(ctx context.Context) (wait time.Duration, err error) {
 	p := Progress{of: k.newest.Load()}
 	texts, listed := k.Current()
 	p.Total = len(texts)
+	u := &update{Keeper: k, texts: texts, p: &p}
+	defer u.save(ctx) // last, since it looks at the error
 	defer func() {
 		if err != nil && err != errNewer {
 			p.Err = err
 			k.note(p)
 		}
 	}()
-	u := &update{Keeper: k, texts: texts, p: &p}
-	defer u.save(ctx)
 	if err := u.learn(ctx); err != nil {
 		return 0, fmt.Errorf("reading the store: %w", err)
 	}
@@ -385,7 +385,7 @@ func (u *update) save(ctx context.Context) {
 	// A store in memory is empty when the process begins, so there is no need to
 	// know what it held.
 	_, inMemory := u.Store.(*vector.MemoryStore)
-	inStep := !inMemory && u.p.Done == u.p.Total && u.p.left == 0 && u.p.Err == nil
+	inStep := !inMemory && u.p.isWhole()
 	cache := u.cache
 	_, err := hostcode.Detached(ctx, "the vector cache", func() (struct{}, error) {
 		return struct{}{}, cache.Save(keysOf(u.texts), fingerprintOf(u.texts), inStep)

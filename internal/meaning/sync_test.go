@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/store"
 	"github.com/mcphybrid/mcphybrid/vector"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -216,6 +217,51 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 }
 
+// A cache that can't even be asked for its vectors is told by where they are needed.
+func TestACacheThatPanics(t *testing.T) {
+	for private, want := range map[bool]string{true: "reading the cache: the vector cache: panic: torn", false: "reading the store: the vector cache: panic: torn"} {
+		at(t, func(o *Options) { o.Cache, o.Private = torn{}, private }, func(d *desk) {
+			d.set(0, "a")
+			assert.EqualError(t, d.Reached().Err, want)
+			assert.Empty(t, d.ids())
+		})
+	}
+}
+
+type torn struct{ store.Document }
+
+func (torn) Load() ([]byte, error) { panic("torn") }
+
+// A store may say by nil that it has nothing.
+func TestAStoreWithoutSums(t *testing.T) {
+	at(t, nil, func(d *desk) {
+		d.Store = &sharing{Store: d.s}
+		d.set(0, "a")
+		assert.True(t, d.InStep())
+		assert.Equal(t, []string{"id a"}, d.ids())
+	})
+}
+
+// Texts that come while others are embedded are looked at after the batch.
+func TestTextsThatComeMeanwhile(t *testing.T) {
+	at(t, nil, func(d *desk) {
+		first := true
+		d.e.fails = func([]string) error {
+			if first {
+				first = false
+				d.texts = d.texts[:70]
+				d.Changed(nil) // it is at work
+			}
+			return nil
+		}
+		d.set(0, many(200)...)
+		assert.Equal(t, []int{64, 6}, d.e.batches)
+		assert.Equal(t, []string{"64/200", "70/70"}, d.done)
+		assert.Len(t, d.ids(), 70)
+		assert.True(t, d.InStep())
+	})
+}
+
 // An embedder that does not know its dimensions embeds nothing, and that is told.
 func TestEmbedderThatPanics(t *testing.T) {
 	at(t, func(o *Options) { o.Embedder = panicking{} }, func(d *desk) {
@@ -223,6 +269,16 @@ func TestEmbedderThatPanics(t *testing.T) {
 		assert.ErrorContains(t, d.Reached().Err, "the embedder: panic: no model")
 		assert.Empty(t, d.ids())
 		assert.False(t, d.InStep())
+	})
+}
+
+// What an embedder returns is checked before it is stored.
+func TestEmbedderThatReturnsTooLittle(t *testing.T) {
+	at(t, func(o *Options) { o.Embedder = answered{} }, func(d *desk) {
+		d.set(0, "a", "b")
+		assert.ErrorContains(t, d.Reached().Err, "embedding: 0 vectors for 2 texts")
+		assert.Empty(t, d.ids())
+		assert.Equal(t, []string{"sums"}, d.s.calls)
 	})
 }
 
@@ -261,6 +317,7 @@ func TestWhatComesBackStays(t *testing.T) {
 		d.listed = map[string][]string{"s": nil}
 		d.set(time.Hour)
 		assert.ErrorContains(t, d.Reached().Err, "deleting: ")
+		assert.False(t, d.InStep())
 		delete(d.s.fails, "delete id a")
 		d.set(time.Minute)
 		assert.Empty(t, d.ids())
@@ -298,6 +355,8 @@ func TestAnotherModelsVectorsAreDropped(t *testing.T) {
 		assert.Equal(t, []string{"id a", "id b"}, d.ids())
 		assert.Equal(t, []string{"sums", "upsert", "drop", "upsert"}, d.s.calls)
 		assert.True(t, d.InStep())
+		d.set(0, "b", "c")
+		assert.Equal(t, []string{"sums", "upsert", "drop", "upsert", "upsert"}, d.s.calls, "what an emptied store has is known")
 	})
 	at(t, nil, func(d *desk) {
 		d.set(0, "a")
@@ -339,6 +398,32 @@ func TestTheCacheSaysWhatTheStoreHas(t *testing.T) {
 		assert.Equal(t, []string{"sums", "upsert", "upsert"}, d.s.calls)
 		assert.Equal(t, []int{1}, d.e.batches)
 	})
+}
+
+// A store that could not be read was in step with nothing, not even with no texts. One in memory
+// is empty at each start.
+func TestTheCacheSaysNothingOfOtherStores(t *testing.T) {
+	cache := new(blob)
+	with := func(o *Options) { o.Cache = cache }
+	at(t, with, func(d *desk) {
+		d.s.fails["sums"] = errors.New("no disk")
+		d.set(0)
+		assert.ErrorContains(t, d.Reached().Err, "no disk")
+	})
+	at(t, with, func(d *desk) {
+		d.set(0)
+		assert.Equal(t, []string{"sums"}, d.s.calls)
+		assert.True(t, d.InStep())
+	})
+	for range 2 {
+		own := new(vector.MemoryStore)
+		at(t, func(o *Options) { o.Cache, o.Store = cache, own }, func(d *desk) {
+			d.set(0, "a")
+			sums, err := own.Sums(d.ctx, "x")
+			require.NoError(t, err)
+			assert.Contains(t, sums, "id a")
+		})
+	}
 }
 
 // A cache that can't be stored is stored the next time.
@@ -494,6 +579,8 @@ func TestSearchesThatFindNothing(t *testing.T) {
 		}
 		assert.ErrorIs(t, search("x"), ErrBusy)
 		<-d.limits.asking
+		_, err := d.Search(d.ctx, "x", 3, New(Options{Embedder: answered{err: errors.New("away")}}, nil).QueryVector("x"), nil, 3)
+		assert.EqualError(t, err, "embedding the query: away")
 		assert.NoError(t, search("x"))
 		assert.Len(t, d.limits.asking, 63, "each makes room for the next")
 	})

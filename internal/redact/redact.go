@@ -123,7 +123,8 @@ var escaped = regexp.MustCompile(`\\\\|(\\u[0-9a-fA-F]{4})+`)
 func (e *Redactor) Schema(raw json.RawMessage, limit int) string {
 	raw = escaped.ReplaceAllFunc(raw, func(b []byte) []byte {
 		var text string
-		if json.Unmarshal([]byte(`"`+string(b)+`"`), &text) != nil || strings.ContainsAny(text, "\"\\") || strings.ContainsFunc(text, unicode.IsControl) {
+		_ = json.Unmarshal([]byte(`"`+string(b)+`"`), &text) // escapes are JSON
+		if strings.ContainsAny(text, "\"\\") || strings.ContainsFunc(text, unicode.IsControl) {
 			return b
 		}
 		return []byte(text)

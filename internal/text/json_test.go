@@ -71,7 +71,7 @@ func TestDistinct(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for data, want := range map[string]bool{
 		members(16): true, members(17): false, nested(maxDistinctLevels): true, nested(maxDistinctLevels + 2): false,
-		"{\"\xff\":1}": false, `{"a":"\u0061"}`: true,
+		"{\"\xff\":1}": false, `{"a":"\u0061"}`: true, `{1:2}`: false, `{"a":1,2}`: false,
 	} {
 		assert.Equal(t, want, Distinct([]byte(data)), data)
 	}

@@ -76,6 +76,7 @@ func TestKindOfEdges(t *testing.T) {
 	for r, want := range map[rune]Kind{
 		'ÿ': Lower, 'Ÿ': Upper, 0x2ff: Separator, 0x300: Accent, 0x36f: Accent, 0x370: Upper, 0x371: Lower,
 		0x4dff: Separator, 0x4e00: Dense, 0x9fff: Dense, 0xabff: Separator, 0xac00: Dense, 0xd7a3: Dense,
+		0xa000: Lower, 0xd7a4: Separator, 0x4dbf: Dense, 0x4dc0: Separator,
 		0xfdff: Separator, 0xfe00: Accent, 0xfe0f: Accent, 0xfe10: Separator,
 		'ー': Dense, 'あ': Dense, 'ア': Dense, '㐀': Dense, 'ᄀ': Dense,
 		'ก': Dense, '\u0e31': Joiner, '฿': Separator, '๑': Digit, 'ກ': Dense, 'ក': Dense, 'က': Dense,

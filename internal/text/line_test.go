@@ -204,7 +204,7 @@ func TestLines(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"": "", " \n\n": "", "one": "one", "one\r\ntwo\n": "one\ntwo", "\n\n one \n\n\n\ttwo\u200b\n": "one\n\ntwo",
-		"a\u2028b\x00c\n\u200b\nd\xff": "a b c\n\nd",
+		"a\u2028b\x00c\n\u200b\nd\xff": "a b c\n\nd", "a\n\nb\n\n\nc\nd": "a\n\nb\n\nc\nd",
 	} {
 		assert.Equal(t, want, Lines(text), "%q", text)
 	}

@@ -2,8 +2,11 @@ package text
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -33,6 +36,39 @@ func TestFields(t *testing.T) {
 			assert.Equal(t, want == "", values[i] == nil, test.object)
 		}
 	}
+}
+
+// testdata/scanned.golden has what a scanner sees in texts, most of which are no JSON.
+func TestScannedGolden(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("What a scanner sees: as a list of values, as the members of an object, and as texts.\n\n")
+	for _, in := range []string{
+		``, ` `, `1`, `"a"`, `[1,"b",{"c":[2]},null]`, `[ -1.5e3 , true]x`, `{"a":1,"b":[2,{"c":3}],"d":"e\"f"}`, `{"\u0061":"\ud800","b\\":"\\"}`, `[`, `[1`, `[1,`, `["a`, `["a\"`, `["a\\"`, `[[1,[2`, `{"a"`, `{"a":`, `{"a":}`, `{"a":{"b":[`, `]`, `[]]`, `[}`, `[1}2]`, `{]`, "[\x01,\x00]", "[\x00", `[1 2:3]`, `"\x"`, "\"\xff\"", `[tru"e"]`, `[""]`, `{"":""}`, `:,[`, `[1]2`,
+	} {
+		fmt.Fprintf(&b, "%q", in)
+		const most = 9
+		s := Scan([]byte(in))
+		n := 0
+		for open := s.Open('['); open && s.More() && n < most; n++ {
+			fmt.Fprintf(&b, " %q", s.Value())
+		}
+		fmt.Fprintf(&b, " %d at %d |", n, s.pos)
+		s, n = Scan([]byte(in)), 0
+		for open := s.Open('{'); open && s.More() && n < most; n++ {
+			name, ok := s.Text()
+			fmt.Fprintf(&b, " %q %v=%q", name, ok, s.Value())
+		}
+		fmt.Fprintf(&b, " %d at %d |", n, s.pos)
+		s, n = Scan([]byte(in)), 0
+		for s.Next() != 0 && n < most {
+			text, ok := s.Text()
+			fmt.Fprintf(&b, " %q %v", text, ok)
+			n++
+		}
+		fmt.Fprintf(&b, " at %d\n", s.pos)
+	}
+	golden.Compare(t, "scanned.golden", b.String())
 }
 
 func TestReadElement(t *testing.T) {
@@ -77,6 +113,8 @@ func TestCompact(t *testing.T) {
 		got := Compact(json.RawMessage(raw))
 		assert.Equal(t, want, string(got))
 	}
-	raw := json.RawMessage(`{"a":1}`)
-	assert.Same(t, &raw[0], &Compact(raw)[0])
+	for _, raw := range []json.RawMessage{json.RawMessage(`{"a":1}`), json.RawMessage(`{ "a"`)} { // or is none
+		assert.Same(t, &raw[0], &Compact(raw)[0])
+		assert.Len(t, Compact(raw), len(raw))
+	}
 }

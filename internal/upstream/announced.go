@@ -47,8 +47,7 @@ func (t *announcedChanges) list(announced int) {
 // wait returns when so many changes are listed, at the end of ctx, when over is closed, or
 // after maxChangeWait.
 func (t *announcedChanges) wait(ctx context.Context, announced int, over <-chan struct{}) {
-	ctx, cancel := context.WithTimeout(ctx, maxChangeWait)
-	defer cancel()
+	late := time.After(maxChangeWait)
 	for {
 		t.mu.Lock()
 		if t.listed >= announced {
@@ -63,6 +62,8 @@ func (t *announcedChanges) wait(ctx context.Context, announced int, over <-chan 
 		select {
 		case <-news:
 		case <-over:
+			return
+		case <-late:
 			return
 		case <-ctx.Done():
 			return

@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
 	"github.com/mcphybrid/mcphybrid/ask"
 	"github.com/mcphybrid/mcphybrid/config"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
@@ -252,4 +256,77 @@ func TestIsLost(t *testing.T) {
 	}
 	assert.False(t, isLost(nil))
 	assert.False(t, isLost(ErrUnauthorized))
+}
+
+// The transport of a server is its own: what others use stays as it is.
+func TestNewTransport(t *testing.T) {
+	t.Parallel()
+	shared := http.DefaultTransport.(*http.Transport)
+	before := shared.MaxIdleConnsPerHost
+	own := newTransport()
+	assert.NotSame(t, shared, own)
+	assert.Equal(t, before, shared.MaxIdleConnsPerHost)
+	assert.Equal(t, shared.MaxIdleConns, own.MaxIdleConnsPerHost)
+	assert.NotSame(t, own, newTransport())
+}
+
+// A server that hangs when its session ends does not delay the end for long.
+func TestSessionThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "")
+		s.says("DELETE", "hangs")
+		srv := s.open(Config{}, storyLimits())
+		require.NoError(t, srv.Start(t.Context()))
+		begun := time.Now()
+		srv.Close()
+		assert.Equal(t, termGrace, time.Since(begun))
+	})
+}
+
+// A question that no call has caused ends with the connection.
+func TestQuestionsEndWithTheConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "")
+		begun, ended := make(chan struct{}), make(chan error, 1)
+		srv := s.open(Config{Ask: ask.Options{Timeout: time.Hour, MaxPerCall: 9, MaxAtOnce: 9, MaxBytes: 1 << 20, Hooks: ask.Hooks{
+			Roots: func(ctx context.Context, _ ask.Asker) ([]mcp.Root, error) {
+				close(begun)
+				<-ctx.Done()
+				ended <- ctx.Err()
+				return nil, ctx.Err()
+			},
+		}}}, storyLimits())
+		require.NoError(t, srv.Start(t.Context()))
+		synctest.Wait()
+		s.push(`{"jsonrpc":"2.0","id":99,"method":"roots/list"}`)
+		<-begun
+		at := time.Now()
+		srv.Close()
+		assert.ErrorIs(t, <-ended, context.Canceled)
+		assert.Less(t, time.Since(at), time.Minute)
+	})
+}
+
+// A server that is closed keeps no connection of its own transport.
+func TestIdleConnectionsEnd(t *testing.T) {
+	t.Parallel()
+	var open, all atomic.Int32
+	web := httptest.NewUnstartedServer(mcpserver.NewStreamableHTTPServer(mcptest.Server("s", mcptest.Echo("a", ""))))
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+			all.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	web.Start()
+	defer web.Close()
+	srv := started(t, config.Server{Name: "s", URL: web.URL}, config.Limits{})
+	assert.Positive(t, all.Load())
+	srv.Close()
+	mcptest.Soon(t, func() bool { return open.Load() == 0 })
 }

@@ -24,11 +24,13 @@ type slowServer struct {
 	*mcpserver.MCPServer
 	during     func()
 	registered int
+	times      int // that one was registered
 }
 
 func (s *slowServer) RegisterSession(ctx context.Context, session mcpserver.ClientSession) error {
 	s.during()
 	s.registered++
+	s.times++
 	return s.MCPServer.RegisterSession(ctx, session)
 }
 
@@ -47,6 +49,7 @@ func TestInProcessClosedWhileItStarts(t *testing.T) {
 	assert.ErrorIs(t, tr.Start(t.Context()), transport.ErrTransportClosed)
 	assert.NoError(t, tr.Close())
 	assert.Zero(t, s.registered)
+	assert.Equal(t, 1, s.times)
 }
 
 // A transport that has begun has begun. A server that panics as it begins is an error, and is not

@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcphybrid/mcphybrid/internal/broker"
+	"github.com/mcphybrid/mcphybrid/internal/text"
 )
 
 // maxInputs is how many questions a result may have that asks for input. mcp-go
@@ -55,15 +56,10 @@ func declare(ctx context.Context, r transport.JSONRPCRequest) transport.JSONRPCR
 	if json.Unmarshal(params["_meta"], &meta) != nil || json.Unmarshal(meta[mcp.MetaKeyClientCapabilities], &has) != nil {
 		return r
 	}
-	both, err := json.Marshal(broker.Both(has, can))
-	if err != nil {
-		return r
-	}
-	meta[mcp.MetaKeyClientCapabilities] = both
+	meta[mcp.MetaKeyClientCapabilities] = text.RawJSON(broker.Both(has, can))
 	params = maps.Clone(params)
-	if params["_meta"], err = json.Marshal(meta); err == nil {
-		r.Params = params
-	}
+	params["_meta"] = text.RawJSON(meta)
+	r.Params = params
 	return r
 }
 

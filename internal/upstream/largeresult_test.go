@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -150,4 +151,49 @@ func TestEventLines(t *testing.T) {
 	want := strings.Replace(stream, ` {"id":7,"result":["`+long+`"]}`+"\r\n", `{"jsonrpc":"2.0","id":7,"result":null}`+"\n", 1)
 	assert.Equal(t, want, string(passed))
 	assert.Equal(t, `["`+long+`"]`, string(b.waiting["7"]))
+}
+
+// Whatever its size, a caller gets the result that the server sent, with structured content of many values as it
+// is: over a stream, where it goes by mcp-go, and in an answer of its own.
+func TestCallsWithLargeResults(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "")
+		limits := storyLimits()
+		limits.MaxMessage, limits.MaxValues = 4<<20, 1<<20
+		srv := s.open(Config{}, limits)
+		require.NoError(t, srv.Start(t.Context()))
+		sized := func(n int) string {
+			head, end := `{"content":[{"type":"text","text":"`, `"}]}`
+			return head + strings.Repeat("x", n-len(head)-len(end)) + end
+		}
+		for name, result := range map[string]string{
+			"small": sized(100), "below": sized(largeResult - 1), "just so": sized(largeResult), "above": sized(largeResult + 1), "huge": sized(hugeResult + 1),
+			"many values": `{"content":[],"structuredContent":` + listOf(maxDecoded+1) + `}`, "in a large one": strings.TrimSuffix(sized(largeResult), "}") + `,"structuredContent":` + listOf(maxDecoded+1) + `}`, "few in a large one": strings.TrimSuffix(sized(largeResult), "}") + `,"structuredContent":` + listOf(9) + `}`,
+			"an error": strings.TrimSuffix(sized(largeResult), "}") + `,"isError":true,"_meta":{"k":"v"}}`,
+		} {
+			raw := json.RawMessage(result)
+			want, err := parseResult(bytes.Clone(raw))
+			require.NoError(t, err)
+			for _, way := range []string{"result ", `events {"jsonrpc":"2.0","id":$ID,"result":`} {
+				said := way + result
+				if way != "result " {
+					said += "}"
+				}
+				s.says("tools/call", said)
+				got, err := srv.Call(t.Context(), Tool{Name: "a"}, json.RawMessage("{}"))
+				require.NoError(t, err, name)
+				assert.Equal(t, want.Content, got.Content, name)
+				assert.Equal(t, want.IsError, got.IsError, name)
+				assert.Equal(t, want.Meta, got.Meta, name)
+				a, err := json.Marshal(want.StructuredContent)
+				require.NoError(t, err)
+				b, err := json.Marshal(got.StructuredContent)
+				require.NoError(t, err)
+				assert.Equal(t, string(a), string(b), name)
+				_, isRaw := got.StructuredContent.(json.RawMessage)
+				assert.Equal(t, strings.Contains(result, listOf(maxDecoded+1)) && len(result) > largeResult, isRaw, name)
+			}
+		}
+	})
 }

@@ -216,3 +216,15 @@ func TestListThatMatters(t *testing.T) {
 		assert.ErrorIs(t, err, want)
 	}
 }
+
+// The size of a page is that of all its lists of the name, and of nothing else.
+func TestSizeOfPage(t *testing.T) {
+	t.Parallel()
+	for page, want := range map[string][2]int{
+		`{}`: {0, 0}, `[1,2]`: {0, 0}, `null`: {0, 0}, `"tools"`: {0, 0}, `{"tools":[]}`: {1, 0}, `{"tools":[1,[2,3],{"tools":[4]}]}`: {1, 3}, `{"other":[1,2],"tools":[1]}`: {2, 1},
+		`{"tools":5,"tools":{"a":[1]},"tools":"[1]","tools":null}`: {4, 0}, `{"tools":[1],"a":1,"tools":[2,3]}`: {3, 3}, `{"a":{"tools":[1]},"Tools":[1]}`: {2, 0},
+	} {
+		members, elements := sizeOfPage(json.RawMessage(page), "tools")
+		assert.Equal(t, want, [2]int{members, elements}, page)
+	}
+}

@@ -66,6 +66,9 @@ func serveSubscribed() {
 				tell("notifications/tools/list_changed")
 			}
 			answer(`{"content":[],"resultType":"complete"}`)
+			if os.Getenv("LISTEN") == "ends" {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete"}}`+"\n", subscription)
+			}
 		case "subscriptions/listen":
 			f, _ := os.OpenFile(os.Getenv("LISTENS"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 			_, _ = f.WriteString(".")
@@ -199,6 +202,20 @@ func TestSubscribedChildEnds(t *testing.T) {
 	assert.False(t, strings.Contains(srv.Status().Err.Error(), "transport"), srv.Status().Err)
 	require.NoError(t, srv.Start(t.Context()))
 	assert.Equal(t, 2, listens())
+}
+
+// A child that ends a subscription is subscribed to anew.
+func TestChildEndsItsSubscription(t *testing.T) {
+	t.Parallel()
+	cfg, listens := subscribed(t, "ends")
+	srv := started(t, cfg, config.Limits{Reconnect: time.Millisecond})
+	c := srv.connection()
+	for i := range 2 {
+		_, err := srv.call(t.Context(), "a")
+		require.NoError(t, err)
+		mcptest.Soon(t, func() bool { return listens() == 2+i })
+	}
+	assert.Same(t, c, srv.connection())
 }
 
 // A child that forgets its other subscriptions with one to a resource is subscribed to anew, so

@@ -62,6 +62,15 @@ func TestBackoff(t *testing.T) {
 			assert.GreaterOrEqual(t, waits(failures), most*4/5)
 		}
 		assert.LessOrEqual(t, waits(1<<30), time.Minute)
+
+		for reconnect, want := range map[time.Duration]bool{-1: false, 0: true, 1: true} {
+			s := New(Config{Server: config.Server{Name: "x"}}, config.Limits{Reconnect: reconnect}, nil)
+			s.mu.Lock()
+			s.retryLocked()
+			s.mu.Unlock()
+			assert.Equal(t, want, !s.Status().Retry.IsZero(), reconnect)
+			s.Close()
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -244,5 +245,38 @@ func TestWaitForTheStandingStream(t *testing.T) {
 		assert.Equal(t, time.Second, time.Since(begun))
 		(&serverStream{answered: make(chan struct{})}).await(t.Context())
 		assert.Equal(t, 6*time.Second, time.Since(begun))
+	})
+}
+
+// The standing stream may have more bytes in all than a message, and ends when the server floods it.
+func TestStandingStreamIsOfEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, "")
+		limits := storyLimits()
+		limits.MaxMessage, limits.MaxUnasked = 2000, 5
+		srv := s.open(Config{}, limits)
+		require.NoError(t, srv.Start(t.Context()))
+		stream := func() *io.PipeWriter {
+			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.stream
+		}
+		first := stream()
+		note := `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 500) + `"}}`
+		for range 10 {
+			s.push(note)
+			time.Sleep(time.Minute)
+		}
+		assert.Same(t, first, stream())
+		for range 7 {
+			if _, err := fmt.Fprintf(first, "data: %s\n\n", note); err != nil {
+				break
+			}
+		}
+		time.Sleep(time.Minute)
+		assert.NotSame(t, first, stream())
+		assert.Equal(t, Ready, srv.Status().State)
 	})
 }

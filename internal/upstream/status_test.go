@@ -230,3 +230,26 @@ func TestSupportedExtensions(t *testing.T) {
 		assert.Equal(t, has, ok, fmt.Sprint(grant))
 	}
 }
+
+// A status says how long the last attempt took, whatever came of it.
+func TestHowLongAnAttemptTook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := time.Second
+		hooks := &mcpserver.Hooks{}
+		hooks.AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) {
+			if time.Sleep(slow); slow > time.Second {
+				panic("no list today")
+			}
+		})
+		srv := newTest(t, config.Server{Name: "s", InProcess: mcpserver.NewMCPServer("s", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithHooks(hooks))}, config.Limits{Reconnect: time.Hour})
+		assert.Zero(t, srv.Status().Took)
+		require.NoError(t, srv.Start(t.Context()))
+		assert.Equal(t, time.Second, srv.Status().Took)
+		slow = 3 * time.Second
+		time.Sleep(time.Minute)
+		require.Error(t, srv.Restart(t.Context()))
+		assert.Equal(t, Down, srv.Status().State)
+		assert.Equal(t, 3*time.Second, srv.Status().Took)
+	})
+}

@@ -467,6 +467,7 @@ func TestGoldenModern(t *testing.T) {
 		s.result(nil, err)
 		s.push(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"u"}}`)
 		s.wait(2*time.Hour, "it does not rest meanwhile")
+		s.call(t.Context(), "a call that is barred", Tool{Name: "a", Bar: func() error { return errors.New("it may not be called") }})
 		stop()
 		s.wait(2*time.Hour, "it rests")
 		listed := s.answers["tools/list"]
@@ -633,7 +634,8 @@ func TestGoldenOlder(t *testing.T) {
 		s.says("initialize", `result {"protocolVersion":"2024-11-05","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"serverInfo":{"name":"s","version":"1"}}`)
 		s.says("resources/subscribe", "result {}")
 		s.says("resources/unsubscribe", "result {}")
-		srv := s.open(Config{Server: config.Server{SSE: true}}, storyLimits())
+		var noToken error
+		srv := s.open(Config{Server: config.Server{SSE: true, HeaderFunc: func(context.Context) (http.Header, error) { return nil, noToken }}}, storyLimits())
 		once, again := Tool{Name: "a"}, Tool{Name: "a", Repeatable: true}
 		s.step("start")
 		s.result(nil, srv.Start(t.Context()))
@@ -664,6 +666,11 @@ func TestGoldenOlder(t *testing.T) {
 		s.wait(2*time.Second, "there is another")
 		s.says("tools/call", "fails", `result {"content":[]}`)
 		s.call(t.Context(), "the network fails, and the call may be repeated", again)
+		noToken = errors.New("no token today")
+		s.call(t.Context(), "there is no token for a call", once)
+		s.step("restart, where there is none for the stream")
+		s.result(nil, srv.Restart(t.Context()))
+		noToken = nil
 		s.says("GET", "status 401")
 		s.says("initialize", "fails")
 		s.step("restart, where a login is wanted now")

@@ -38,8 +38,9 @@ func (s *strays) look() (found []int) { return s.lookAt(processes.read()) }
 // worked returns how long the child and the descendants that live have used a processor,
 // with those that they have waited for, and whether one of them could go on now: it runs,
 // waits for a processor, or waits for the disk.
-func (s *strays) worked() (total time.Duration, runnable bool) {
-	now := processes.read()
+func (s *strays) worked() (total time.Duration, runnable bool) { return s.workedAt(processes.read()) }
+
+func (s *strays) workedAt(now map[int]processInfo) (total time.Duration, runnable bool) {
 	s.lookAt(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()

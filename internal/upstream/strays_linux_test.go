@@ -3,11 +3,19 @@ package upstream
 import (
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcphybrid/mcphybrid/internal/golden"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Which processes are a child's, by what the kernel says of all at one moment after another.
@@ -51,5 +59,40 @@ func TestGoldenStrays(t *testing.T) {
 		p := statOf([]byte(line))
 		fmt.Fprintf(&b, "%.60q: %q, parent %d, began %q, worked %v\n", line, p.state, p.parent, p.began, p.worked)
 	}
+	b.WriteString("\nHow long they have worked, and whether one could go on now, by their states. Each has worked for as many seconds as its number.\n")
+	for _, states := range []string{"S S", "R S", "S R", "D S", "S D", "Z T", "S S R", "S"} {
+		now := make(map[int]processInfo)
+		for i, state := range strings.Fields(states) { // the first is the child, the third a stranger
+			now[10+i] = processInfo{parent: [...]int{1, 10, 1}[i], began: "a", state: state, worked: time.Duration(10+i) * time.Second}
+		}
+		s := &strays{mark: "m", seen: map[int]string{10: "a"}}
+		total, runnable := s.workedAt(now)
+		fmt.Fprintf(&b, "%s: %v, could go on %v\n", states, total, runnable)
+		now[10] = processInfo{parent: 1, began: "b", state: "R", worked: time.Hour} // another process has its number
+		total, runnable = s.workedAt(now)
+		fmt.Fprintf(&b, "  once the child is gone: %v, could go on %v\n", total, runnable)
+	}
 	golden.Compare(t, "strays.golden", b.String())
+}
+
+// The table of processes has others and not this one. A process that has ended and was not waited for gets
+// no signal, and is none that lives.
+func TestProcessesThatHaveEnded(t *testing.T) {
+	t.Parallel()
+	all := readProcesses()
+	assert.Contains(t, all, os.Getppid())
+	assert.NotContains(t, all, os.Getpid())
+	cmd := exec.Command("sleep", "60")
+	require.NoError(t, cmd.Start())
+	defer func() { _ = cmd.Wait() }()
+	pid := cmd.Process.Pid
+	var s strays
+	s.follow(pid, "mark")
+	assert.True(t, s.signal(pid, syscall.SIGKILL))
+	mcptest.Soon(t, func() bool { return readStat(strconv.Itoa(pid)).state == "Z" })
+	assert.False(t, s.signal(pid, syscall.SIGKILL))
+	begun := time.Now()
+	s.kill()
+	assert.Less(t, time.Since(begun), termGrace, "there is nobody to wait for")
+	assert.False(t, s.signal(os.Getppid(), 0), "it is none of them")
 }

@@ -331,6 +331,7 @@ func TestUpdatesThatWait(t *testing.T) {
 		}
 		return l.waiting
 	}
+	assert.Equal(t, []string{"mem://a/0", "mem://a/1", "mem://a/2"}, waiting(3))
 	assert.Len(t, waiting(64), 64)
 	assert.Equal(t, []string{"mem://a"}, waiting(65))
 	assert.Equal(t, []string{"mem://a", "mem://a/65"}, waiting(66))
@@ -564,4 +565,15 @@ func TestSubscriptionIsRefused(t *testing.T) {
 		_, err = srv.Subscribe(t.Context(), nil, "mem://b", func(string) {})
 		assert.ErrorIs(t, err, ErrClosed)
 	}
+}
+
+// Who comes when the server is just closed is told that.
+func TestSubscriptionAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	s := mcpserver.NewMCPServer("s", "1", mcpserver.WithResourceCapabilities(true, false))
+	srv := started(t, config.Server{Name: "s", InProcess: s}, config.Limits{MaxSubscriptions: 9})
+	c := srv.connection()
+	srv.Close()
+	assert.Equal(t, ErrClosed, srv.join(t.Context(), c, "mem://a", &listener{}))
+	assert.Empty(t, srv.subscriptions)
 }

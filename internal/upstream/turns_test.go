@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,14 @@ func hasCome(t *turn) bool {
 	default:
 		return false
 	}
+}
+
+// That a server waits for its turn is known of its error.
+func TestIsQueued(t *testing.T) {
+	t.Parallel()
+	assert.True(t, IsQueued(fmt.Errorf("not ready: %w", errQueued)))
+	assert.False(t, IsQueued(errAtWork))
+	assert.False(t, IsQueued(nil))
 }
 
 // Children start a few at a time, in the order in which they asked; of one package one.

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -73,5 +74,63 @@ func TestKeysAreNotKept(t *testing.T) {
 		}
 		assert.Equal(t, result, v.result, key)
 		assert.LessOrEqual(t, len(v.key), len(resultKey)+1)
+	}
+}
+
+// Random messages, whose members are known as they were written: their values, and whether they may
+// be answers.
+func TestValuesOfRandomMessages(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	var value func(depth int) string
+	keys := []string{`id`, `ID`, `i\u0064`, `method`, `Method`, `result`, `results`, `resul`, `error`, `a"`, `metho`, ``}
+	key := func() string { return strings.ReplaceAll(keys[random.IntN(len(keys))], `"`, `\"`) }
+	list := func(n int, element func() string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = element()
+		}
+		return strings.Join(all, []string{",", ", ", "\n,"}[random.IntN(3)])
+	}
+	value = func(depth int) string {
+		switch random.IntN(6 + 2*min(depth, 1)) {
+		case 0:
+			return `"` + key() + `"`
+		case 1:
+			return `"[{,:\\\"` + key() + `"`
+		case 2:
+			return "null"
+		case 3, 4, 5:
+			return "-1.5e3"
+		case 6:
+			return "[" + list(random.IntN(4), func() string { return value(depth - 1) }) + "]"
+		}
+		return "{ " + list(random.IntN(4), func() string { return `"` + key() + `" : ` + value(depth-1) }) + "}"
+	}
+	for range 2000 {
+		var without string // the message without its results
+		id, method := false, false
+		message := "{" + list(random.IntN(5), func() string {
+			k, v := key(), value(3)
+			id = id || strings.EqualFold(k, "id") || strings.Contains(k, `\`)
+			method = method || k == "method"
+			if k == "result" {
+				without += `,"result"`
+			} else {
+				without += `,"` + k + `":` + v
+			}
+			return `"` + k + `": ` + v
+		}) + "}"
+		require.True(t, json.Valid([]byte(message)), message)
+		var v valueCounter
+		for _, c := range []byte(message) {
+			v.take(c)
+		}
+		want := text.CountValues([]byte("{" + strings.TrimPrefix(without, ",") + "}"))
+		require.Equal(t, want, v.n, message)
+		require.Equal(t, id && !method, v.mayAnswer(), message)
+		v.reset()
+		require.Equal(t, valueCounter{key: v.key}, v)
+		require.Empty(t, v.key)
 	}
 }
