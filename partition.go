@@ -234,7 +234,7 @@ func (w *candidate) compare(other *candidate) int {
 	order := func(w *candidate) int {
 		switch {
 		case w.always:
-			return -1
+			return 0
 		case w.used > 0:
 			return w.used
 		}

@@ -212,3 +212,36 @@ func TestCandidatesInOrder(t *testing.T) {
 	slices.SortStableFunc(list, (*candidate).compare)
 	assert.Equal(t, []*candidate{always, first, second}, list)
 }
+
+// Partitions that share a screening leave it as it is, and a user's held back tool that has the name of the
+// only summarized one leaves none.
+func TestPartitionsShareScreenings(t *testing.T) {
+	t.Parallel()
+	always := func(name string) mcpserver.ServerTool {
+		tool := echoTool(name, "Does it")
+		tool.Tool.Meta = mcp.NewMetaFromMap(map[string]any{"anthropic/alwaysLoad": true})
+		return tool
+	}
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 8}, Trust: TrustQuarantine, Rules: []Rule{{Name: "short", Patterns: []string{"same/*"}, Action: RuleSummarize}}})
+	for i := range 12 {
+		if i < 3 {
+			require.NoError(t, m.AddTools(fmt.Sprint("plain", i), echoTool("one", "Does one")))
+		} else {
+			require.NoError(t, m.AddTools(fmt.Sprint("wanted", i), always("one"), echoTool("two", "Does two")))
+		}
+	}
+	require.NoError(t, m.AddTools("same", echoTool("one", "Does one")))
+	for i := range 4 {
+		u, err := m.NewUser(fmt.Sprint("user", i), nil)
+		require.NoError(t, err)
+		require.NoError(t, checkPartition(u.Default().view().partition))
+		assert.True(t, u.Default().view().summarized)
+		held := changing(echoTool("one", "Does another"))
+		require.NoError(t, u.AddServer(t.Context(), ServerConfig{Name: "same", InProcess: held}))
+		held.AddTools(echoTool("one", "Does what was not agreed to"))
+		soon(t, func() bool { return len(u.Problems()) == 1 })
+		require.NoError(t, checkPartition(u.Default().view().partition))
+		assert.False(t, u.Default().view().summarized)
+		require.NoError(t, checkPartition(m.NewSession(&SessionOptions{Access: Access{Deny: []string{fmt.Sprint("mcp_plain", i, "__*")}}}).view().partition))
+	}
+}

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -120,4 +124,68 @@ func TestReceivingEnds(t *testing.T) {
 			assert.Same(t, before, m.cur.Load())
 		})
 	}
+}
+
+type countedStore struct {
+	mcptest.Store
+	saves atomic.Int32
+}
+
+func (s *countedStore) Save(data []byte) error {
+	s.saves.Add(1)
+	return s.Store.Save(data)
+}
+
+// Servers that list their tools during a start are stored once, after it.
+func TestStartSavesOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		doc := new(countedStore)
+		m := NewManager(&Options{TrustStore: doc, Servers: []ServerConfig{inProcess("a", 1), inProcess("b", 1), inProcess("c", 1)}})
+		defer m.Close()
+		require.NoError(t, m.Start(t.Context()))
+		assert.EqualValues(t, 1, doc.saves.Load())
+		require.NoError(t, m.AddServer(t.Context(), inProcess("d", 1)))
+		synctest.Wait()
+		assert.EqualValues(t, 2, doc.saves.Load())
+	})
+}
+
+// A vector store is told what servers have listed since they were connected, what the host added, and which
+// servers it removed.
+func TestOwnNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cached := new(mcptest.Split)
+		public := mcpserver.NewMCPServer("web", "1", mcpserver.WithCacheHints(0, mcp.CacheScopePublic))
+		public.AddTools(echoTool("open", "Opens"), echoTool("close", "Closes"))
+		web := mcpserver.NewStreamableHTTPServer(public, mcpserver.WithStateLess(true))
+		process := func() *Manager {
+			return NewManager(&Options{Cache: cached, Limits: config.Limits{Refresh: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{{Name: "web", URL: "http://web", HTTPClient: unwired(web)}}})
+		}
+		m := process()
+		assert.Empty(t, m.ownNames())
+		require.NoError(t, m.Start(t.Context()))
+		time.Sleep(time.Minute)
+		want := map[string][]string{"web": {"close", "open"}}
+		assert.Equal(t, want, m.ownNames())
+		require.NoError(t, m.Close())
+
+		m = process()
+		defer m.Close()
+		require.NoError(t, m.Start(t.Context()))
+		require.Len(t, m.Default().InlineTools(), 2)
+		assert.Empty(t, m.ownNames(), "only the cache has said it")
+		require.NoError(t, m.Preload(t.Context(), "*"))
+		time.Sleep(time.Minute)
+		assert.Equal(t, want, m.ownNames(), "it has listed the same")
+		require.NoError(t, m.AddTools("local", echoTool("one", "Does one"), echoTool("two", "Does two")))
+		require.NoError(t, m.AddServer(t.Context(), serving("left")))
+		assert.Equal(t, map[string][]string{"web": want["web"], "local": {"one", "two"}, "left": {}}, m.ownNames())
+		m.RemoveServer("left")
+		m.RemoveServer("web")
+		assert.Equal(t, map[string][]string{"web": nil, "local": {"one", "two"}, "left": nil}, m.ownNames())
+		require.NoError(t, m.AddServer(t.Context(), serving("web", echoTool("open", "Opens"))))
+		assert.Equal(t, map[string][]string{"web": {"open"}, "local": {"one", "two"}, "left": nil}, m.ownNames())
+	})
 }

@@ -373,3 +373,15 @@ func TestUnchangedGroupsAreNotTold(t *testing.T) {
 	require.True(t, m.RemoveServer("b"))
 	require.NoError(t, checkRegistry(s, told.ToolRegistry))
 }
+
+// Each copy for a registry is one of its own, of a tool of ours too.
+func TestCopiesForARegistryDiffer(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 2)}})
+	s := m.NewSession(nil)
+	for _, tool := range []Tool{s.InlineTools()[0], s.SearchTool()} {
+		first, second := s.copyOf(tool), s.copyOf(tool)
+		assert.False(t, first == second || first == tool, tool.Name())
+		assert.Equal(t, tool.Name(), first.Name())
+	}
+}

@@ -34,14 +34,14 @@ func (m *Manager) review(src *source) {
 	for i, o := range others {
 		trusted[i] = &o.Trusted
 	}
-	held = nil
+	var barred map[int]error
 	if len(trusted) > 0 || m.opts.Trust == TrustApprove { // under which later ones are not the first
-		held = m.reviewList(src, resourcesOf(src.name), trusted, func(i int) ChangedError {
+		barred = m.reviewList(src, resourcesOf(src.name), trusted, func(i int) ChangedError {
 			e := others[i].Entry
 			return ChangedError{Kind: e.Kind.String(), Tool: e.ID, Name: e.Names.Name, Definition: e.Raw}
 		})
 	}
-	src.entries = resources.Entries(others, held)
+	src.entries = resources.Entries(others, barred)
 	m.reviewInstructions(src)
 }
 

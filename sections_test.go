@@ -296,3 +296,36 @@ func TestSectionsGrow(t *testing.T) {
 	assert.Empty(t, s.Compact())
 	assert.Equal(t, m.NewSession(nil).PromptSections(PromptFull), s.PromptSections(PromptFull))
 }
+
+// The section on inline tools, the one on search and all of them, in each form.
+func TestSectionsApart(t *testing.T) {
+	compareTable(t, "sections", "The section on inline tools, that on search, and all, as a conversation goes on.", func(table *factTable) {
+		for _, of := range []struct {
+			what string
+			opts Options
+			s    SessionOptions
+		}{
+			{"by activation, with lines", Options{Prompt: PromptOptions{ListInline: true}}, SessionOptions{Disclosure: ByActivation}},
+			{"by the bridge", Options{}, SessionOptions{Disclosure: ByBridge}},
+			{"by the bridge, just in time", Options{JustInTime: &JustInTimeOptions{Threshold: 1}}, SessionOptions{Disclosure: ByBridge}},
+			{"by activation, just in time", Options{JustInTime: &JustInTimeOptions{Threshold: -1}}, SessionOptions{Disclosure: ByActivation}},
+		} {
+			of.opts.Inline.Max = 1
+			of.opts.Skills = someSkills(1)
+			of.opts.Rules = []Rule{{Name: "short", Patterns: []string{"*__short"}, Action: RuleSummarize}}
+			m, _ := newTestManager(t, &of.opts)
+			require.NoError(t, m.AddTools("s", echoTool("one", "Does one"), echoTool("two", "Does two"), echoTool("short", "Is short")))
+			s := m.NewSession(&of.s)
+			tell := func(when string) {
+				table.row(of.what+", "+when, "INLINE "+s.InlineSection(), "SEARCH "+s.SearchSection(), "ALL "+s.PromptSections(PromptFull), s.PromptSections(PromptMinimal)+s.PromptSections(PromptBootstrap))
+			}
+			tell("at first")
+			_, err := s.Turn(provider.Gemini, "")
+			require.NoError(t, err)
+			s.ActivateTools([]string{"mcp_s__two"})
+			require.NoError(t, m.AddTools("t", echoTool("three", "Does three")))
+			require.NoError(t, m.SetSkills(someSkills(2)))
+			tell("later")
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -469,4 +470,67 @@ func TestBothSidesAreSearchedAtOnce(t *testing.T) {
 	a := searchAll(t.Context(), []searchPart{p}, searchRequest{query: query, n: 5, vector: m.semantic.QueryVector(query)})
 	require.NoError(t, a.Err)
 	assert.Equal(t, "mcp_s__forecast", a.Hits[0].Tool.name)
+}
+
+// A limit per server leaves enough of a user's and the system's tools, however many candidates of
+// one server there are.
+func TestServerLimitAsksForMoreOfUsers(t *testing.T) {
+	t.Parallel()
+	many := []mcpserver.ServerTool{}
+	for i := range 3 * vector.DefaultCandidates {
+		many = append(many, echoTool(fmt.Sprintf("walk_%03d", i), "dog dog dog"))
+	}
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: -1}, Semantic: &SemanticOptions{Embedder: newConcepts()}, Servers: []ServerConfig{serving("system", echoTool("groom", "dog car"))}})
+	u, err := m.NewUser("ann", &UserOptions{SystemResults: -1, UserResults: -1, Servers: []ServerConfig{serving("many", many...), serving("few", echoTool("brush", "dog car car"))}})
+	require.NoError(t, err)
+	require.NoError(t, u.Start(t.Context()))
+	embedded(t, m, 1)
+	embedded(t, u.own, len(many)+1)
+	for _, by := range []SearchSide{"", ByWords, ByMeaning} {
+		a := u.Default().Find(t.Context(), "dog", SearchOptions{Limit: 3, ServerLimit: 1, By: by})
+		require.NoError(t, a.Err)
+		var servers []string
+		for _, h := range a.Hits {
+			servers = append(servers, h.Tool.Server())
+		}
+		assert.ElementsMatch(t, []string{"many", "few", "system"}, servers, by)
+	}
+}
+
+// The defaults of what searches by meaning, and of what is selected just in time.
+func TestSemanticOptionsTable(t *testing.T) {
+	compareTable(t, "semanticoptions", "Options of searches by meaning, and of users, and what becomes of them.", func(table *factTable) {
+		for _, o := range []SemanticOptions{
+			{}, {Scope: "s", Alpha: 1, Candidates: 1, Least: 0.1, Timeout: 1, CacheTrust: 1, Grace: 1, ServerBudget: 1}, {Alpha: -1, CacheTrust: -1, Grace: -1}, {Alpha: 1.1}, {Alpha: math.NaN()}, {Candidates: -1}, {Timeout: -1}, {ServerBudget: -1},
+		} {
+			input := table.show(o)
+			table.row("none: "+panics(o.setDefaults), input)
+			o.Embedder = newConcepts()
+			with := panics(o.setDefaults)
+			o.Embedder, o.Cache = nil, nil
+			table.row(input, with, o)
+		}
+		for _, o := range []JustInTimeOptions{{}, {1, 1}, {-1, 0}, {0, -1}} {
+			with := panics(o.setDefaults)
+			table.row("just in time", with, o)
+		}
+		for _, scope := range []string{"", "other"} {
+			m, _ := newTestManager(t, &Options{Search: RankingOptions{Results: 7, Limit: 30}, JustInTime: &JustInTimeOptions{Results: 2}, Semantic: &SemanticOptions{Embedder: newConcepts(), Scope: scope}, Learn: &LearnOptions{HalfLife: time.Hour}, Usage: &UsageOptions{}})
+			for i, o := range []*UserOptions{nil, {SystemResults: 1, UserResults: 2}, {SystemResults: -1}, {UserResults: -1}, {SystemResults: 25, UserResults: 6}, {SystemResults: 25, UserResults: 5}, {SystemResults: NoLimit, UserResults: NoLimit}} {
+				if scope == "other" && i > 0 {
+					break
+				}
+				u, err := m.NewUser(fmt.Sprint("u", i), o)
+				require.NoError(t, err)
+				own := u.own
+				most := func(of *owner) string {
+					if n, ok := own.user.most[of]; ok {
+						return fmt.Sprint(n)
+					}
+					return "any"
+				}
+				table.row(fmt.Sprintf("a user beside %q: %s", scope, table.show(o)), fmt.Sprintf("finds %d of %d, of the system %s, of its own %s", own.opts.Search.Results, own.opts.Search.Limit, most(m.owner), most(own.owner)), *own.opts.JustInTime, fmt.Sprintf("scope %q, cache %t, of the system %q, half-life %s, usage %t", own.opts.Semantic.Scope, own.opts.Semantic.Cache != nil, m.opts.Semantic.Scope, own.opts.Learn.HalfLife, own.opts.Usage != nil))
+			}
+		}
+	})
 }

@@ -64,7 +64,7 @@ func (s *tenant) skillsOf(p *partition) *skillSet {
 			with = append(with, c)
 		}
 	}
-	if with == nil || p.ended {
+	if with == nil {
 		return host
 	}
 	now := mergedSkills{host: host}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcphybrid/mcphybrid/internal/golden"
+	"github.com/mcphybrid/mcphybrid/internal/rules"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -572,4 +573,17 @@ func skillsSection(s *Session) string {
 		}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// What sessions of many rights may use of the host's skills is kept for so many.
+func TestViewsOfSkillsAreKept(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, nil)
+	set := m.newSkillSet(someSkills(3))
+	for i := range 2 * maxPromptPrefixes {
+		r := rules.Rights{{Deny: []string{fmt.Sprint("x", i)}}}
+		first := set.view(r)
+		assert.Equal(t, i < maxPromptPrefixes, first == set.view(r), i)
+		assert.Len(t, first.list, 3)
+	}
 }

@@ -161,3 +161,20 @@ func TestSkillsByURIAreBounded(t *testing.T) {
 	assert.Len(t, m.sources[0].unlisted, 4, "more bytes than one definition may have")
 	require.NoError(t, check(m, s))
 }
+
+// A skill that a server lists by now is none that it does not list.
+func TestListedSkillIsNotUnlisted(t *testing.T) {
+	t.Parallel()
+	docs := mcptest.NewSkilled("docs")
+	docs.Has("merge-pages", "Merge.", "")
+	docs.Hides("rare", "Rare.", "")
+	m, _ := newTestManager(t, &Options{Servers: []ServerConfig{skilledConfig("docs", docs)}})
+	for _, uri := range []string{"skill://merge-pages/SKILL.md", "skill://rare/SKILL.md", "skill://rare/SKILL.md"} {
+		require.NoError(t, m.askSkill(t.Context(), m.owner, "docs", uri))
+	}
+	src := m.sourceNamed("docs")
+	require.Len(t, src.unlisted, 1)
+	assert.Equal(t, "skill://rare/SKILL.md", src.unlisted[0].Entry.ID)
+	assert.ErrorIs(t, m.askSkill(t.Context(), m.owner, "nowhere", "skill://rare/SKILL.md"), ErrUnknownResource)
+	require.Error(t, m.askSkill(t.Context(), m.owner, "docs", "skill://none/SKILL.md"))
+}

@@ -401,3 +401,47 @@ func TestStatesHaveOpenings(t *testing.T) {
 	}
 	assert.Len(t, kept, 1)
 }
+
+// A restored session has what was rejected before, why the conversation began as it did, and the tool that
+// calls what has no room.
+func TestRestoredSessionGoesOn(t *testing.T) {
+	t.Parallel()
+	needy := mcpserver.ServerTool{Tool: mcp.NewTool("needy", mcp.WithString("a", mcp.Required())), Handler: echoTool("", "").Handler}
+	process := func(opts Options) *Manager {
+		opts.Inline.Max = 1
+		m, _ := newTestManager(t, &opts)
+		require.NoError(t, m.AddTools("s", needy, echoTool("one", "Does one"), echoTool("two", "Does two")))
+		return m
+	}
+	home := process(Options{})
+	s := home.NewSession(nil)
+	begun, err := s.Turn(provider.Gemini, "")
+	require.NoError(t, err)
+	require.Equal(t, ByBridge, begun.Disclosure)
+	for range 2 {
+		r, _ := s.Call(t.Context(), "mcp_s__needy", `{}`)
+		require.True(t, r.IsError)
+	}
+	restored, changed, err := home.RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, changed)
+	next, err := restored.Turn(provider.Gemini, "")
+	require.NoError(t, err)
+	assert.Equal(t, []any{begun.Why, begun.Disclosure, begun.Tools}, []any{next.Why, next.Disclosure, next.Tools})
+	r, _ := restored.Call(t.Context(), "mcp_s__needy", `{}`)
+	assert.Contains(t, resultText(t, r), "STOP: this very call has already been refused 2 times")
+
+	s = home.NewSession(nil)
+	s.ActivateTools([]string{"mcp_s__one", "mcp_s__two"})
+	for most, want := range map[int][]string{1: {"mcp_s__one"}, 2: {"mcp_s__one", "mcp_s__two"}} {
+		restored, changed, err = process(Options{List: ListOptions{Max: most, ServerMax: most}}).RestoreSession(s.Save(), nil)
+		require.NoError(t, err)
+		assert.Empty(t, changed)
+		assert.Equal(t, want, namesOf(restored.ActiveTools()))
+		assert.True(t, restored.view().viaCallTool, "the first inline tool has no room")
+	}
+	restored, _, err = process(Options{List: ListOptions{Max: 1, ServerMax: 1}, Inline: InlineOptions{Max: -1}}).RestoreSession(s.Save(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"mcp_s__one"}, namesOf(restored.ActiveTools()))
+	assert.Contains(t, toolNames(restored.Tools()), CallToolName)
+}

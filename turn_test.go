@@ -960,3 +960,63 @@ func TestAcceptedToolIsOffered(t *testing.T) {
 		})
 	}
 }
+
+// A model that has tools by a search of its own is told of that one, by the name that it knows.
+func TestRefusalNamesTheToolSearch(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 5)}})
+	for format, want := range map[provider.Format]string{provider.OpenAIResponses: "find one with tool_search.", provider.Anthropic: "find one with mcp_tool_search."} {
+		s := m.NewSession(&SessionOptions{Disclosure: ByProvider})
+		_, err := s.Turn(format, "")
+		require.NoError(t, err)
+		r, err := s.Call(t.Context(), "nothing_like_it", nil)
+		require.ErrorIs(t, err, ErrUnknownTool)
+		assert.Contains(t, resultText(t, r), want)
+	}
+}
+
+// A Turn that can't be sent leaves the session as it was.
+func TestTurnThatFailsTellsNothing(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 150}, List: ListOptions{Max: 400, ServerMax: 400, MaxTokens: NoLimit, ServerTokens: NoLimit}, Servers: []ServerConfig{inProcess("a", 150)}})
+	require.NoError(t, m.AddTools("b", mcptest.Chores("b", 50)...))
+	turn := func(s *Session, f provider.Format) Turn {
+		turn, err := s.Turn(f, "")
+		require.NoError(t, err)
+		turn.form = nil
+		return turn
+	}
+	want := turn(m.NewSession(nil), provider.Anthropic)
+	for _, shown := range []bool{false, true} {
+		s := m.NewSession(nil)
+		before := ""
+		if shown {
+			before = s.PromptSections(PromptFull)
+		}
+		list := s.shown
+		for range 2 {
+			_, err := s.Turn(provider.OpenAIChat, "")
+			require.ErrorContains(t, err, "tools")
+			assert.Equal(t, Automatic, s.Disclosure())
+			assert.Equal(t, list, s.shown)
+			assert.False(t, s.transcriptCopy().begun)
+		}
+		if shown {
+			assert.Equal(t, before, s.PromptSections(PromptFull))
+		}
+		assert.Equal(t, want, turn(s, provider.Anthropic))
+	}
+	few, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 100}, List: ListOptions{Max: 400, ServerMax: 400, MaxTokens: NoLimit, ServerTokens: NoLimit}, Servers: []ServerConfig{inProcess("a", 150)}})
+	s := few.NewSession(&SessionOptions{Disclosure: ByActivation})
+	begun := turn(s, provider.OpenAIChat)
+	s.ActivateTools(namesOf(s.DeferredTools()))
+	for range 2 {
+		_, err := s.Turn(provider.OpenAIChat, "")
+		require.ErrorContains(t, err, "tools")
+		assert.EqualValues(t, begun.Place, s.transcriptCopy().told)
+		assert.Empty(t, s.transcriptCopy().inserts)
+	}
+	_, err := s.TurnAt(provider.OpenAIChat, "", 3)
+	require.Error(t, err)
+	assert.Empty(t, s.transcriptCopy().inserts)
+}
