@@ -31,7 +31,7 @@ func mcphybrid(t *testing.T, args ...string) (status int, stdout, stderr string)
 
 // Every command is one line of the list, which fits a terminal.
 func TestListOfCommands(t *testing.T) {
-	for _, args := range [][]string{nil, {"help"}, {"-h"}, {"-help"}, {"--help"}} {
+	for _, args := range [][]string{nil, {"help"}, {"-h"}, {"-help"}, {"--help"}, {"-h", "gateway"}, {"--help", "nonsense"}} {
 		status, stdout, stderr := mcphybrid(t, args...)
 		assert.Equal(t, 0, status)
 		assert.Empty(t, stderr)
