@@ -397,6 +397,56 @@ func TestAddresseesAgainstTheDefinition(t *testing.T) {
 	assert.Greater(t, addressed, 500)
 }
 
+// A client that listens by a request is told what it asked for, and nothing waits for one that reads no more.
+func TestListenersAreToldWhatTheyAskedFor(t *testing.T) {
+	t.Parallel()
+	methods := []string{mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged}
+	for i, asked := range []mcp.SubscriptionFilter{{ToolsListChanged: true}, {ResourcesListChanged: true}, {PromptsListChanged: true}, {}} {
+		l := &listening{ClientSession: server.NewInProcessSession("one", nil), filter: asked, told: make(chan mcp.JSONRPCNotification, 2)}
+		for range 3 {
+			for _, method := range methods {
+				tellListener(l, method)
+			}
+		}
+		if i == len(methods) {
+			assert.Empty(t, l.told)
+			continue
+		}
+		require.Len(t, l.told, 2, "as many as it can have")
+		assert.Equal(t, methods[i], (<-l.told).Method)
+		assert.Equal(t, methods[i], (<-l.told).Method)
+	}
+}
+
+// A listening is a client that listens by a request.
+type listening struct {
+	server.ClientSession
+	filter mcp.SubscriptionFilter
+	told   chan mcp.JSONRPCNotification
+}
+
+func (l *listening) SetSubscriptionFilter(filter mcp.SubscriptionFilter) { l.filter = filter }
+func (l *listening) SubscriptionFilter() (filter mcp.SubscriptionFilter, is bool) {
+	return l.filter, true
+}
+func (l *listening) NotificationChannel() chan<- mcp.JSONRPCNotification { return l.told }
+
+// A client of an older protocol is asked nothing until it says that it is ready.
+func TestNobodyIsAskedTooEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := quiet(gatewayOptions{})
+		defer g.close()
+		c := newNewcomer(t, g, "one")
+		c.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + hello + `}`)
+		assert.Equal(t, mcp.ClientCapabilities{}, g.capabilities(c.ctx))
+		c.say(initialized)
+		can := g.capabilities(c.ctx)
+		assert.True(t, can.Elicitation != nil && can.Sampling != nil && can.Roots != nil)
+		assert.Equal(t, mcp.ClientCapabilities{}, g.capabilities(t.Context()), "of nobody")
+	})
+}
+
 // A client that follows is told of its tools once until it lists them again. A tool that answers although it
 // is told to end has its answer told.
 func TestStoryOfAFollower(t *testing.T) {
