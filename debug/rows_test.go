@@ -230,6 +230,9 @@ func TestSessionRows(t *testing.T) {
 	assert.Equal(t, 38, r.Share())
 	assert.Equal(t, "", capital(""))
 	assert.Equal(t, "Éa", capital("éa"))
+	for calls, want := range map[int]time.Duration{0: 12, 1: 12, 2: 6, 4: 3} {
+		assert.Equal(t, want, mean(snapshot.Usage{Calls: calls, Latency: 12}), calls)
+	}
 	assert.Equal(t, 8, new(overviewPage).Columns())
 	assert.Equal(t, 11, (&overviewPage{Reads: true}).Columns())
 }

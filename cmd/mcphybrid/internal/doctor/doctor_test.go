@@ -410,6 +410,8 @@ func TestDoctorStatus(t *testing.T) {
 	clash, _, err := doctor.Run(t, "-config", fine, fine)
 	assert.EqualError(t, err, "-config has no effect with files behind the flags")
 	assert.Empty(t, clash)
+	_, _, err = doctor.Run(t, "-nonsense")
+	assert.EqualError(t, err, "flag provided but not defined: -nonsense")
 	_, usage, err := doctor.Run(t, "-h")
 	assert.Equal(t, 0, exit.Status(err))
 	for line := range strings.Lines(usage) {
