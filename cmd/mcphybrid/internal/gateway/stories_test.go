@@ -242,7 +242,7 @@ func TestStoryOfServersThatChange(t *testing.T) {
 		a.say(31, `tools/call {"name":"mcp_larder__echo","arguments":{"text":"to the old one"}}`)
 		time.Sleep(2*time.Second - 1)
 		s.step("almost two seconds later")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		s.step("the call has ended")
 		a.say(40, "tools/list {}", `tools/call {"name":"mcp_larder__steps","arguments":{}}`, `tools/call {"name":"mcp_larder__echo","arguments":{"text":"to the new one"}}`)
 		second.SendNotificationToAllClients("notifications/resources/updated", map[string]any{"uri": "mem://jam"})
