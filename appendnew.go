@@ -78,7 +78,7 @@ func (v *view) appendNew(list []listItem) []listItem {
 			fresh = append(fresh, listItem{section: searchText, mentions: o})
 		}
 	}
-	if v.summarized && (searching || !v.fixed && v.offers(metaSearch)) {
+	if v.summarized && (searching || !v.fixed) {
 		var lines []listItem
 		left := v.growth(list, func(e listItem) bool { return e.section == summaryLines && e.tool != nil }, func(st standing) bool { return st == summarized })
 		for t, st := range v.each() {
@@ -99,7 +99,7 @@ func (v *view) appendNew(list []listItem) []listItem {
 			}
 		}
 	}
-	called := v.disclosure == ByBridge && v.offers(metaCall) && (!v.fixed || metas[metaCall])
+	called := v.offers(metaCall) && (!v.fixed || metas[metaCall])
 	for _, t := range v.active {
 		switch {
 		case v.disclosure != ByBridge:

@@ -69,7 +69,7 @@ func (m *Manager) applyCached(sources []*source, cached func(name string) *cache
 	}
 	var lists []found
 	for _, src := range sources {
-		if src.server == nil || src.cfg.InProcess != nil || src.invalid != nil {
+		if src.server == nil || src.invalid != nil {
 			continue
 		}
 		c := cached(src.name)

@@ -126,7 +126,7 @@ func (s *Session) updateShown(v *view) []listItem {
 	if v.ended {
 		return nil
 	}
-	if s.isUpToDate(v) {
+	if s.isUpToDate(v) || s.waits(v) {
 		return s.shown
 	}
 	list, prefix := s.shownLocked(v), s.prefix
@@ -134,14 +134,10 @@ func (s *Session) updateShown(v *view) []listItem {
 		prefix = v.promptPrefix()
 	}
 	if len(list) > 0 {
-		covered := v.coverage
-		if s.waits(v) {
-			covered = s.covered
-		}
 		s.setShown(list, prefix)
 		s.shownAs = v.listVersion()
 		if s.metas[metaSearch] {
-			s.covered = covered
+			s.covered = v.coverage
 		}
 	}
 	return list
@@ -169,10 +165,7 @@ func (s *Session) shownLocked(v *view) []listItem {
 		return v.promptPrefix().items
 	case s.startsFresh(v):
 		return v.appendNew(v.promptPrefix().items)
-	case s.isUpToDate(v):
-		return s.shown
-	}
-	if s.waits(v) {
+	case s.isUpToDate(v), s.waits(v):
 		return s.shown
 	}
 	return v.appendNew(s.shown)
@@ -188,9 +181,10 @@ func (s *Session) waits(v *view) bool {
 }
 
 // startsFresh reports whether the session has shown nothing yet, and would begin with the
-// list that sessions share. Its own active tools follow that. The caller holds mu.
+// list that sessions share. Its own active tools follow that. Where they leave too little room for
+// that list, the session is full. The caller holds mu.
 func (s *Session) startsFresh(v *view) bool {
-	return s.shown == nil && v.overflow == nil && !v.paged && !v.linked && !s.full && !v.begun
+	return s.shown == nil && !v.paged && !v.linked && !s.full && !v.begun
 }
 
 // withdraw removes the tools that are held back from the list: hiding an untrusted tool

@@ -76,6 +76,9 @@ func newNamedRoom(l listLimits, items int) *namedRoom {
 // note lists a name that takes no room.
 func (n *namedRoom) note(name string) { n.listed[name] = true }
 
+// forget has a name take room again, beside what it took.
+func (n *namedRoom) forget(name string) { delete(n.listed, name) }
+
 // add lists an item whether it fits or not.
 func (n *namedRoom) add(name string, of origin, tokens int) {
 	if !n.listed[name] {
@@ -118,6 +121,7 @@ func (s *Session) roomLeft(now *partition, tools ...[]*BridgeTool) *namedRoom {
 		}
 		switch e.slot {
 		case asRemoved:
+			left.forget(e.tool.name)
 			if versions[e.tool.name] == maxVersions {
 				left.close(e.tool.name)
 			}

@@ -59,3 +59,20 @@ func TestNamedRoomCloses(t *testing.T) {
 		assert.Equal(t, admits, n.tryAdd(name, origin{server: "s"}, 1), name)
 	}
 }
+
+// A name takes room once, and again after it was forgotten.
+func TestNamedRoomForgets(t *testing.T) {
+	t.Parallel()
+	n := newNamedRoom(listLimits{items: 3, tokens: 100, itemsEach: 3, tokensEach: 25}, 0)
+	for i, step := range []struct {
+		forget bool
+		tokens int
+		admits bool
+	}{{false, 10, true}, {false, 99, true}, {true, 10, true}, {true, 6, false}, {false, 5, true}, {true, 0, false}, {false, 0, false}} {
+		if step.forget {
+			n.forget("a")
+		}
+		assert.Equal(t, step.admits, n.tryAdd("a", origin{server: "s"}, step.tokens), "step %d", i)
+	}
+	assert.Equal(t, listUse{3, 25}, n.room.all)
+}

@@ -12,7 +12,7 @@ import (
 // Login lets the user log in to a server of [Manager.Start] or [Manager.AddServer] by
 // OAuth, and then connects it. Tools that are active stay so. It finds the
 // authorization server, registers a client if need be, shows a page by
-// [Options.OpenURL] and waits for the browser until ctx ends. The tokens go to
+// [Options.OpenURL] and waits for the browser until ctx ends, or the server is removed. The tokens go to
 // [Options.TokenStore] and are refreshed until the authorization server refuses that;
 // then the server is [StateUnauthorized] again. Errors have no secrets.
 //

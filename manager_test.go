@@ -381,10 +381,17 @@ func TestStartBesideAServerWithoutAName(t *testing.T) {
 	}
 	for range 2 { // b is tried again
 		err := m.Start(t.Context())
-		require.ErrorContains(t, err, `2 servers "b", "a2": `)
+		require.EqualError(t, err, `mcphybrid: 2 servers "b", "a2": names are kept for 100000 servers, which is the limit`)
+		assert.Equal(t, StateConfigured, m.Servers()[1].State)
 		assert.Equal(t, []string{"mcp_a__tool_000"}, toolNames(m.InlineTools()))
 		assert.NoError(t, check(m))
 	}
+	const full = "names are kept for 100000 servers, which is the limit"
+	assert.EqualError(t, m.AddServer(t.Context(), inProcess("late", 1)), `mcphybrid: server "late": `+full)
+	assert.EqualError(t, m.AddTools("late", echoTool("run", "")), `mcphybrid: tools of "late": `+full)
+	assert.NoError(t, m.AddTools("e000007", echoTool("run", "")), "which has a name")
+	assert.Equal(t, []string{"mcp_a__tool_000", "mcp_e000007__run"}, toolNames(m.InlineTools()))
+	assert.NoError(t, check(m))
 }
 
 // A server that can't be added leaves nothing: neither that its name collides, nor that

@@ -244,11 +244,15 @@ func (v *view) sees(server *serverTools, verdicts *serverVerdicts) bool {
 }
 
 // alreadyNamed returns the registered names of the inline and active tools that query
-// names. They need no search.
+// names. They need no search. With ByBridge, the model has no active tools: they are found.
 func (v *view) alreadyNamed(query string) []string {
 	names, _ := queryNames(query)
+	has := v.inline
+	if v.disclosure != ByBridge {
+		has = slices.Concat(v.inline, v.active)
+	}
 	var callable []string
-	for _, t := range slices.Concat(v.inline, v.active) {
+	for _, t := range has {
 		if slices.Contains(names, t.name) || slices.Contains(names, t.def.Own) {
 			callable = append(callable, t.name)
 		}

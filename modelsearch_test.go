@@ -100,3 +100,29 @@ func TestMessagesOfSearches(t *testing.T) {
 		assert.Equal(t, test.want, test.message(), test.name)
 	}
 }
+
+// By the bridge, the model has no active tools in its list: a search finds them, and does not say
+// that they can be called at once.
+func TestBridgeFindsActiveTools(t *testing.T) {
+	t.Parallel()
+	m, _ := newTestManager(t, &Options{Inline: InlineOptions{Max: 1}, Servers: []ServerConfig{inProcess("a", 3)}})
+	for d, already := range map[Disclosure]string{ByBridge: "", ByActivation: "You have mcp_a__tool_001 already: call it by this name. "} {
+		s := m.NewSession(&SessionOptions{Disclosure: d})
+		require.True(t, s.ActivateToolIfDeferred("mcp_a__tool_001"))
+		r, err := s.Call(t.Context(), SearchToolName, `{"query":"select:tool_001,tool_002"}`)
+		require.NoError(t, err)
+		var answer searchAnswer
+		require.NoError(t, json.Unmarshal([]byte(resultText(t, r)), &answer))
+		found, how := []string{}, textFoundActive
+		if d == ByBridge {
+			found, how = append(found, "mcp_a__tool_001"), textFoundBridge
+		}
+		var names []string
+		for _, f := range answer.Tools {
+			names = append(names, f.Name)
+		}
+		assert.Equal(t, append(found, "mcp_a__tool_002"), names, d)
+		assert.Equal(t, already+how+textUntrusted, answer.Message, d)
+		s.Close()
+	}
+}

@@ -224,6 +224,9 @@ func (s *Session) takeTurn(form *request.Form, model string, at int) ([]listItem
 	list := s.updateShown(v)
 	if first {
 		s.transcript.begun, s.transcript.base, s.transcript.told = true, int32(len(list)), int32(len(list))
+		if was != nil { // it may lack inline tools, which are not added any more
+			s.refit(v.partition)
+		}
 	}
 	taken := takenTurn{
 		turns: s.transcript, was: was, wasPrefix: wasPrefix, wasFull: wasFull, at: at, inserts: s.transcript.inserts,

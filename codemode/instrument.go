@@ -69,7 +69,7 @@ func parse(script string) (*ast.Program, error) {
 			body.List[n-1] = &ast.ReturnStatement{Return: last.Idx0(), Argument: value}
 		}
 	}
-	in := &instrumenter{file: program.File}
+	in := &instrumenter{file: program.File, patterns: newAllowance()}
 	in.walk(reflect.ValueOf(around))
 	if in.err != nil {
 		return nil, in.err
@@ -121,6 +121,8 @@ type instrumenter struct {
 	depth   int
 	err     error
 	allowed *ast.ObjectPattern // what it copies is charged
+
+	patterns *allowance // of the regular expressions in the script
 }
 
 // A cost is the most that a piece of code takes each time it runs, functions and loops in it aside.
@@ -192,7 +194,7 @@ func (in *instrumenter) node(v reflect.Value) {
 		}
 	case *ast.RegExpLiteral:
 		in.cost.bytes += bytesOfRegExp
-		if _, err := checkPattern(n.Pattern, n.Flags); err != nil {
+		if _, err := checkPattern(n.Pattern, n.Flags, in.patterns); err != nil {
 			in.refuse(n, err.Error())
 		}
 	case *ast.FunctionLiteral:

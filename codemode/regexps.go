@@ -3,21 +3,32 @@ package codemode
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 )
 
 var errBacktracking = errors.New("lookarounds (?=…) (?!…) (?<=…) and backreferences are not supported in regular expressions")
 
+var errTooLarge = errors.New("the regular expression is too large")
+
+// maxInstructions is how many instructions a regular expression may have: x{1000} has 1,000.
+const maxInstructions = 1 << 14
+
+// An allowance is what is left of what regular expressions may take. Those that a script is written
+// with are read and compiled before it runs, so they share one.
+type allowance struct{ reading, instructions int64 }
+
+func newAllowance() *allowance { return &allowance{expression.MaxReading, maxInstructions} }
+
 // checkPattern returns how many instructions a regular expression has, or why it can't be used. The
 // interpreter runs most in a time that is proportional to the text, and all others by
 // backtracking, which may take for ever.
-func checkPattern(pattern, flags string) (instructions int, err error) {
+func checkPattern(pattern, flags string, left *allowance) (instructions int, err error) {
 	re2, err := parser.TransformRegExp(pattern, strings.Contains(flags, "s"), strings.Contains(flags, "u"))
 	var incompatible parser.RegexpErrorIncompatible
 	if errors.As(err, &incompatible) {
@@ -26,12 +37,18 @@ func checkPattern(pattern, flags string) (instructions int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("the regular expression is wrong: %w", err)
 	}
-	if _, err := regexp.Compile(re2); err != nil {
-		return 0, fmt.Errorf("the regular expression can't be used: %w", err)
+	if strings.Contains(flags, "i") {
+		re2 = "(?i)" + re2
+	}
+	if left.reading -= expression.ReadingCost(re2); left.reading < 0 {
+		return 0, errTooLarge
 	}
 	parsed, err := syntax.Parse(re2, syntax.Perl)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("the regular expression can't be used: %w", err)
+	}
+	if left.instructions -= expression.SizeOf(parsed).Instructions; left.instructions < 0 {
+		return 0, errTooLarge
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
@@ -52,7 +69,7 @@ func (b *builtins) pattern(pattern, flags goja.Value) {
 		marks = flags.String()
 	}
 	b.spend(int64(len(source)), bytesOfRegExp+100*int64(len(source)))
-	n, err := checkPattern(source, marks)
+	n, err := checkPattern(source, marks, newAllowance())
 	if err != nil {
 		b.fail("%v", err)
 	}

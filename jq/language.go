@@ -38,7 +38,9 @@ var places = arities("nth/1 getpath/1")
 // variables, strings with \(…), and the formats @json, @text, @csv and @tsv. Assignments,
 // definitions, the environment, the clock and other inputs are left out. What works on much at
 // once is bounded: an array of more than 250,000 elements can't be sorted, nor one of more than a
-// few be looked for in another, and texts of more than [MaxInput] bytes are not read by fromjson.
+// few be looked for in another, texts of more than [MaxInput] bytes are not read by fromjson, and a
+// regular expression may have 8 KiB, of which a class like \pL takes 64 bytes and a range of letters
+// beyond ASCII without regard to case 4 KiB.
 func Functions() []string {
 	var all []string
 	for _, some := range []map[string]bool{plain, making, ours, byKeys, sorting, places} {

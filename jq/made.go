@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 )
 
 // What is made at once before it can be counted is bounded by these.
@@ -223,11 +224,14 @@ func (s *spending) split(v, at any) any {
 }
 
 // test reports whether a regular expression matches.
-func test(v, expression any) any {
+func test(v, pattern any) any {
 	text, ok := v.(string)
-	source, both := expression.(string)
+	source, both := pattern.(string)
 	if !ok || !both {
-		return fmt.Errorf("test needs two strings, not %s and %s", gojq.TypeOf(v), gojq.TypeOf(expression))
+		return fmt.Errorf("test needs two strings, not %s and %s", gojq.TypeOf(v), gojq.TypeOf(pattern))
+	}
+	if expression.ReadingCost(source) > expression.MaxReading {
+		return errors.New("the regular expression is too large")
 	}
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {

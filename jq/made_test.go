@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -64,5 +65,14 @@ func TestLargestExpressions(t *testing.T) {
 		{strings.Repeat("b", most+1), "aaa", errors.New("the regular expression is too large for the text")},
 	} {
 		assert.Equal(t, test.want, matches(test.text, test.expression), "%d, %d", len(test.text), len(test.expression))
+	}
+}
+
+// What takes long to read is refused before: each such range is some 100,000 letters.
+func TestExpressionsThatTakeLongToRead(t *testing.T) {
+	t.Parallel()
+	want := errors.New("the regular expression is too large")
+	for _, expression := range []string{"(?i)" + strings.Repeat(`[\x{80}-\x{10fffe}]`, 3), "(?i)[" + strings.Repeat("b-\U0001e942", 3) + "]", strings.Repeat(`\pL`, 200), strings.Repeat("a", expression.MaxReading+1)} {
+		assert.Equal(t, any(want), test("x", expression), "%.40s", expression)
 	}
 }

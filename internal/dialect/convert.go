@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 	"github.com/mcphybrid/mcphybrid/internal/schema"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 )
@@ -38,6 +39,8 @@ func (d Dialect) convert(given json.RawMessage, r reach) (*converter, json.RawMe
 		refs:     []string{"#"},
 		reach:    r,
 		stumps:   make(map[string]json.RawMessage),
+		refused:  make(map[string]string),
+		reading:  expression.MaxReading,
 	}
 	return c, c.schema(given, nil, schema.MaxNesting)
 }
@@ -56,6 +59,8 @@ type converter struct {
 	stumps   map[string]json.RawMessage // by reference: definitions that were cut
 	referred bool                       // a reference was kept outside of definitions
 	rebased  bool                       // references of the current schema don't begin at the root
+	refused  map[string]string          // by regular expression: why it is refused, or ""
+	reading  int64                      // how much more may be spent on reading them
 	losses   []string
 	untold   int // losses beyond maxLosses
 }

@@ -31,7 +31,7 @@ func compile(raw []byte) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(nil)
 	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) {
-		if isBroken(s) {
+		if isBroken(s, reading()) {
 			return nil, fmt.Errorf("%q is no expression", s)
 		}
 		return anyText(s), nil

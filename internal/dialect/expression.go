@@ -3,14 +3,26 @@ package dialect
 import (
 	"regexp/syntax"
 	"strings"
+
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 )
 
 // refuses returns why the provider refuses a regular expression, or "".
-func (d *Dialect) refuses(expression string) string {
+func (c *converter) refuses(pattern string) string {
+	why, known := c.refused[pattern]
+	if !known {
+		why = c.Dialect.refuses(pattern, &c.reading)
+		c.refused[pattern] = why
+	}
+	return why
+}
+
+// refuses is [converter.refuses]. What it costs to read the expression is taken from reading.
+func (d *Dialect) refuses(pattern string, reading *int64) string {
 	switch {
-	case d.noLook && looksAround(expression):
+	case d.noLook && looksAround(pattern):
 		return "a regular expression that looks ahead or behind, left out"
-	case isBroken(expression):
+	case isBroken(pattern, reading):
 		return "not a regular expression, left out"
 	}
 	return ""
@@ -37,12 +49,16 @@ func looksAround(pattern string) bool {
 
 // isBroken reports whether an expression certainly is not a regular one, neither of
 // ECMA 262 nor of Go: it has a parenthesis or bracket too many, a backslash at the end, a
-// range that ends before it begins, or repeats nothing or twice. In doubt, it is one.
-func isBroken(expression string) bool {
-	if !looksBroken([]rune(expression)) {
+// range that ends before it begins, or repeats nothing or twice. In doubt, it is one, unless
+// to find out costs more than what is left of reading.
+func isBroken(pattern string, reading *int64) bool {
+	if !looksBroken([]rune(pattern)) {
 		return false
 	}
-	_, err := syntax.Parse(expression, syntax.Perl)
+	if *reading -= expression.ReadingCost(pattern); *reading < 0 {
+		return true
+	}
+	_, err := syntax.Parse(pattern, syntax.Perl)
 	return err != nil
 }
 

@@ -85,15 +85,16 @@ func addressIn(host string) (ip netip.Addr, ok bool) {
 // notPublic are the addresses that nobody has on the public internet, besides those that
 // package netip knows.
 var notPublic = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),      // this machine
-	netip.MustParsePrefix("100.64.0.0/10"),  // of carriers (RFC 6598), and of private networks on top of others
-	netip.MustParsePrefix("192.0.0.0/24"),   // of protocols, and of a cloud's metadata
-	netip.MustParsePrefix("198.18.0.0/15"),  // of measurements (RFC 2544)
-	netip.MustParsePrefix("240.0.0.0/4"),    // reserved
-	netip.MustParsePrefix("2001::/32"),      // Teredo (RFC 4380), which may lead anywhere
-	netip.MustParsePrefix("100::/64"),       // nowhere (RFC 6666)
-	netip.MustParsePrefix("64:ff9b:1::/48"), // of local translators (RFC 8215)
-	netip.MustParsePrefix("fec0::/10"),      // local, as once defined
+	netip.MustParsePrefix("0.0.0.0/8"),        // this machine
+	netip.MustParsePrefix("100.64.0.0/10"),    // of carriers (RFC 6598), and of private networks on top of others
+	netip.MustParsePrefix("192.0.0.0/24"),     // of protocols, and of a cloud's metadata
+	netip.MustParsePrefix("168.63.129.16/32"), // of Azure, for its machines alone
+	netip.MustParsePrefix("198.18.0.0/15"),    // of measurements (RFC 2544)
+	netip.MustParsePrefix("240.0.0.0/4"),      // reserved
+	netip.MustParsePrefix("2001::/32"),        // Teredo (RFC 4380), which may lead anywhere
+	netip.MustParsePrefix("100::/64"),         // nowhere (RFC 6666)
+	netip.MustParsePrefix("64:ff9b:1::/48"),   // of local translators (RFC 8215)
+	netip.MustParsePrefix("fec0::/10"),        // local, as once defined
 }
 
 // isInternal reports whether only some machines can reach an address, such as this one.
@@ -111,8 +112,10 @@ func isInternal(ip netip.Addr) bool {
 }
 
 // metadata are the addresses at which clouds give a machine its credentials, besides those
-// that are link-local: of AWS, Alibaba and Oracle.
-var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192")}
+// that are link-local: of AWS, Alibaba, Oracle and Azure.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"), netip.MustParseAddr("168.63.129.16"),
+}
 
 // isLinkLocal reports whether an address is of the same cable, or of the cloud that the
 // machine runs in.

@@ -28,6 +28,31 @@ type callback struct {
 	answers  chan url.Values
 }
 
+// A place is where a login listens. It is free when the login has returned, also if something
+// of it still goes on: another login may have to listen there.
+type place struct {
+	mu       sync.Mutex
+	left     bool
+	listener net.Listener // nil for none
+}
+
+// take notes a listener, which leave closes.
+func (p *place) take(listener net.Listener) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener = listener; p.left && listener != nil {
+		listener.Close()
+	}
+}
+
+func (p *place) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left = true; p.listener != nil {
+		p.listener.Close()
+	}
+}
+
 const (
 	callbackPath    = "/callback"
 	callbackTimeout = 10 * time.Second // for one request of a browser

@@ -31,32 +31,42 @@ type Page struct {
 // browser in the end, or "" if the browser reaches this machine.
 type Open func(ctx context.Context, page Page) (redirected string, err error)
 
-// Login lets the user log in, until ctx ends. It opens one page, waits for the answer
+// Login lets the user log in, until ctx or the account ends. It opens one page, waits for the answer
 // and keeps the tokens. Other logins and refreshes of the account in this process go
 // on meanwhile. A client that signs in as itself asks for a new token instead.
 func (a *Account) Login(ctx context.Context, open Open) error {
-	_, err := hostcode.Detached(ctx, "the login", func() (struct{}, error) { return struct{}{}, a.logIn(ctx, open) })
+	if a.SignsInItself() {
+		_, err := hostcode.Detach(ctx, "the login", func() error { return text.Bounded(a.askAnew(ctx)) })
+		return err
+	}
+	if err := a.enter(); err != nil {
+		return err
+	}
+	defer a.busy.Done()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(a.logins, end)()
+	at := new(place)
+	defer at.leave()
+	_, err := hostcode.Detach(ctx, "the login", func() error { return a.logIn(ctx, at, open) })
+	if err != nil && a.logins.Err() != nil {
+		return errClosed
+	}
 	return err
 }
 
-func (a *Account) logIn(ctx context.Context, open Open) error {
-	if a.SignsInItself() {
-		return text.Bounded(a.askAnew(ctx))
-	}
-	if err := a.checkOpen(); err != nil {
-		return err
-	}
+func (a *Account) logIn(ctx context.Context, at *place, open Open) error {
 	a.setUnnamed(false)
 	known, err := a.stored(ctx)
 	var r record
 	if err == nil {
-		r, err = a.login(ctx, known, open)
+		r, err = a.login(ctx, known, at, open)
 	}
 	if err == nil {
 		_, err = r.document(nil)
 	}
 	if err != nil {
-		return text.Bounded(text.WithoutURL(err))
+		return text.Bounded(text.WithoutURL(a.forgetsClient(ctx, &r, err)))
 	}
 	end, err := a.begin(ctx)
 	if err != nil {
@@ -90,13 +100,14 @@ func (e *UnsavedError) Error() string {
 // Unwrap returns the error of the store.
 func (e *UnsavedError) Unwrap() error { return e.err }
 
-// login returns a login that is to replace the known one.
-func (a *Account) login(ctx context.Context, known record, open Open) (r record, err error) {
+// login returns a login that is to replace the known one. It listens at a place.
+func (a *Account) login(ctx context.Context, known record, at *place, open Open) (r record, err error) {
 	to, err := listen(a.cfg.RedirectURI, known.RedirectURI)
 	if err != nil {
 		return r, err
 	}
 	defer to.close()
+	at.take(to.listener)
 	found, err := a.discover(ctx)
 	if err != nil {
 		return r, err
@@ -140,12 +151,50 @@ func (a *Account) login(ctx context.Context, known record, open Open) (r record,
 	h, got := a.handler(&r, to.address, nil)
 	h.SetExpectedState(state)
 	if err := h.ProcessAuthorizationResponse(ctx, code, state, verifier); err != nil {
-		return r, fmt.Errorf("exchanging the code: %w", text.WithoutURL(err))
+		err = fmt.Errorf("exchanging the code: %w", text.WithoutURL(err))
+		if refused := (transport.OAuthError{}); errors.As(err, &refused) {
+			err = ofClient(refused.ErrorCode, err)
+		}
+		return r, err
 	}
 	if r, err = got.in(r); err == nil {
 		r.follows(known)
 	}
 	return r, err
+}
+
+// A clientError says that an authorization server does not let the client log anybody in.
+type clientError struct{ error }
+
+func (e *clientError) Unwrap() error { return e.error }
+
+// ofClient returns err, which the authorization server calls code, as a [clientError] if it is
+// one.
+func ofClient(code string, err error) error {
+	if code == "invalid_client" || code == "unauthorized_client" {
+		return &clientError{err}
+	}
+	return err
+}
+
+// forgetsClient returns err. If it is that a client, which we registered, may not log anybody in any
+// more, the next login registers another one. The tokens stay, with the client that got them.
+func (a *Account) forgetsClient(ctx context.Context, r *record, err error) error {
+	if refused := new(clientError); r.RedirectURI == "" || !errors.As(err, &refused) {
+		return err
+	}
+	failed := a.cfg.Store.Update(ctx, a.cfg.Key, func(document []byte) ([]byte, error) {
+		stored, err := a.parse(document)
+		if err != nil || stored.ClientID != r.ClientID {
+			return document, nil
+		}
+		stored.RedirectURI = "" // so it is not one for new logins
+		return stored.document(document)
+	})
+	if failed != nil {
+		return fmt.Errorf("%w; and the client that is refused stays in the store: %w", err, failed)
+	}
+	return fmt.Errorf("%w: the client %q is refused, so the next login registers another one", err, text.Line(r.ClientID, maxSaid))
 }
 
 // stored returns the record in the store.
@@ -229,7 +278,7 @@ func codeIn(said url.Values, state string, d *discovery) (string, error) {
 		return "", err
 	}
 	if refused := said.Get("error"); refused != "" {
-		return "", fmt.Errorf("the authorization server refused the login: %s", text.Line(strings.TrimSuffix(refused+": "+said.Get("error_description"), ": "), maxSaid))
+		return "", ofClient(refused, fmt.Errorf("the authorization server refused the login: %s", text.Line(strings.TrimSuffix(refused+": "+said.Get("error_description"), ": "), maxSaid)))
 	}
 	if said.Get("code") == "" {
 		return "", errors.New("the answer has no code")

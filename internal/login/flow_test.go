@@ -207,6 +207,60 @@ func TestRefusedRefreshes(t *testing.T) {
 	}
 }
 
+// A client that we registered, and that the authorization server does not know any more, is
+// registered anew by the next login. Until then its tokens are used.
+func TestLoginOfAClientThatIsNotKnownAnyMore(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		page, exchange string // the error of each, if any
+		anew           bool
+	}{
+		"it has expired":              {exchange: "invalid_client", anew: true},
+		"it may not log in any more":  {exchange: "unauthorized_client", anew: true},
+		"its page does not know it":   {page: "invalid_client", anew: true},
+		"its page does not permit it": {page: "unauthorized_client", anew: true},
+		"the code is spent":           {exchange: "invalid_grant"},
+		"the user does not agree":     {page: "access_denied"},
+	} {
+		a, authority := account(t, new(Memory))
+		before, err := a.Header(t.Context(), nil)
+		require.NoError(t, err)
+		open := browse(t)
+		if test.page != "" {
+			open = func(_ context.Context, page Page) (string, error) {
+				u, err := url.Parse(page.URL)
+				require.NoError(t, err)
+				return "http://x/?" + url.Values{"error": {test.page}, "state": {u.Query().Get("state")}}.Encode(), nil
+			}
+		}
+		authority.Mu.Lock()
+		answers("/token", http.StatusUnauthorized, fmt.Sprintf(`{"error":%q}`, test.exchange))(authority)
+		authority.Mu.Unlock()
+		err = a.Login(t.Context(), open)
+		require.ErrorContains(t, err, test.page+test.exchange, name)
+		assert.Equal(t, test.anew, strings.Contains(err.Error(), "the next login registers another one"), "%s: %v", name, err)
+		header, err := a.Header(t.Context(), nil)
+		require.NoError(t, err)
+		assert.Equal(t, before, header, name)
+		authority.Mu.Lock()
+		authority.Answer = nil
+		authority.Mu.Unlock()
+		require.NoError(t, a.Login(t.Context(), browse(t)), name)
+		want := 1
+		if test.anew {
+			want = 2
+		}
+		assert.Equal(t, want, authority.Count().Clients, name)
+	}
+	tokens := new(flaky)
+	a, authority := account(t, tokens)
+	authority.Mu.Lock()
+	answers("/token", http.StatusUnauthorized, `{"error":"invalid_client"}`)(authority)
+	authority.Mu.Unlock()
+	tokens.fail = true
+	assert.ErrorContains(t, a.Login(t.Context(), browse(t)), "OAuth error: invalid_client; and the client that is refused stays in the store: the disk is full")
+}
+
 // Tokens are revoked where the server says now, at the origin they come from. Else they are
 // deleted, and the user is told.
 func TestRevocationsThatFail(t *testing.T) {
@@ -273,9 +327,8 @@ func TestLoginsThatAreOver(t *testing.T) {
 	kept := new(Memory)
 	a, authority := account(t, kept)
 	before := string(kept.documents["k"])
-	err := a.Login(t.Context(), func(_ context.Context, page Page) (string, error) {
+	err := a.Login(t.Context(), func(context.Context, Page) (string, error) {
 		a.Close()
-		mcptest.Browse(t, page.URL)
 		return "", nil
 	})
 	assert.Equal(t, errClosed, err)

@@ -45,8 +45,12 @@ type Account struct {
 
 	life context.Context // of all requests for tokens
 	end  context.CancelFunc
-	busy sync.WaitGroup // users of turn
-	turn chan struct{}  // has room for the one who changes the record
+	busy sync.WaitGroup // users of turn, and logins
+
+	logins    context.Context // of all logins
+	endLogins context.CancelFunc
+
+	turn chan struct{} // has room for the one who changes the record
 
 	mu         sync.Mutex
 	closed     bool
@@ -74,15 +78,17 @@ const (
 func New(cfg Config) *Account {
 	a := &Account{cfg: cfg, web: newReach(&cfg), turn: make(chan struct{}, 1)}
 	a.life, a.end = context.WithCancel(context.Background())
+	a.logins, a.endLogins = context.WithCancel(a.life)
 	return a
 }
 
-// Close ends requests for tokens. It waits for the host's store, but not for long if
+// Close ends logins and requests for tokens. It waits for the host's store, but not for long if
 // package guard guards it.
 func (a *Account) Close() {
 	a.mu.Lock()
 	a.closed = true
 	a.mu.Unlock()
+	a.endLogins()
 	t := time.AfterFunc(closeGrace, a.end)
 	a.busy.Wait()
 	t.Stop()
@@ -92,26 +98,23 @@ func (a *Account) Close() {
 
 var errClosed = errors.New("the account is closed")
 
-// checkOpen returns an error if the account is closed.
-func (a *Account) checkOpen() error {
+// enter makes Close wait until busy.Done is called, unless the account is closed.
+func (a *Account) enter() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return errClosed
 	}
+	a.busy.Add(1)
 	return nil
 }
 
 // begin waits for the turn to change the record. Call the function that it returns
 // at the end.
 func (a *Account) begin(ctx context.Context) (end func(), err error) {
-	a.mu.Lock()
-	if a.closed {
-		a.mu.Unlock()
-		return nil, errClosed
+	if err := a.enter(); err != nil {
+		return nil, err
 	}
-	a.busy.Add(1)
-	a.mu.Unlock()
 	select {
 	case a.turn <- struct{}{}:
 		return func() { <-a.turn; a.busy.Done() }, nil

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/config"
@@ -155,4 +156,43 @@ func TestLoginsAtOneAddress(t *testing.T) {
 	assert.Contains(t, string(body), "If another one was begun, finish that")
 	mcptest.Browse(t, next.page)
 	assert.NoError(t, <-next.ended)
+}
+
+// When a login has returned, its address is free, whatever still goes on in it: the next one may
+// have to wait there.
+func TestAddressIsFreeAfterALogin(t *testing.T) {
+	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+	at, err := listen("", "")
+	require.NoError(t, err)
+	at.close()
+	a := New(Config{OAuth: config.OAuth{ClientID: "ours", RedirectURI: at.address}, URL: authority.Server, Key: "k", Store: new(Memory), HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
+	defer a.Close()
+	ctx, end := context.WithCancel(t.Context())
+	goOn := make(chan struct{})
+	a.Hold = func(string, []string) { // while the login listens
+		end()
+		<-goOn
+	}
+	err = a.Login(ctx, func(context.Context, Page) (string, error) { return "", nil })
+	require.ErrorIs(t, err, context.Canceled)
+	next, err := listen(at.address, "")
+	close(goOn)
+	require.NoError(t, err)
+	next.close()
+}
+
+// A login that waits for the browser ends with its account, before Close returns: the browser finds
+// nothing there, and no code is sent anywhere.
+func TestLoginEndsWithItsAccount(t *testing.T) {
+	authority := mcptest.NewAuthority(t, http.NotFoundHandler())
+	a := New(Config{OAuth: config.OAuth{ClientID: "ours"}, URL: authority.Server, Key: "k", Store: new(Memory), HTTP: http.DefaultTransport, Log: slog.New(slog.DiscardHandler)})
+	w := begin(t, a)
+	a.Close()
+	u, err := url.Parse(w.page)
+	require.NoError(t, err)
+	next, err := listen(u.Query().Get("redirect_uri"), "")
+	require.NoError(t, err, "its address is free")
+	next.close()
+	w.end()
+	assert.Equal(t, errClosed, <-w.ended)
 }

@@ -282,7 +282,7 @@ func TestInternalAddresses(t *testing.T) {
 		"10.0.0.1": "internal", "172.16.0.1": "internal", "172.31.255.255": "internal", "172.32.0.0": "public", "192.168.1.1": "internal",
 		"100.64.0.0": "internal", "100.127.255.255": "internal", "100.63.255.255": "public", "100.128.0.0": "public",
 		"127.0.0.1": "internal", "127.255.255.254": "internal", "128.0.0.1": "public", "0.0.0.0": "internal", "0.1.2.3": "internal", "1.0.0.0": "public",
-		"169.254.0.1": "link-local", "169.254.169.254": "link-local", "169.255.0.0": "public", "192.0.0.192": "link-local", "100.100.100.200": "link-local", "fd00:ec2::254": "link-local", "192.0.1.0": "public",
+		"169.254.0.1": "link-local", "169.254.169.254": "link-local", "169.255.0.0": "public", "192.0.0.192": "link-local", "100.100.100.200": "link-local", "168.63.129.16": "link-local", "::ffff:168.63.129.16": "link-local", "168.63.129.17": "public", "fd00:ec2::254": "link-local", "192.0.1.0": "public",
 		"224.0.0.1": "internal", "240.0.0.1": "internal", "255.255.255.255": "internal", "8.8.8.8": "public", "203.0.113.5": "public",
 		"::": "internal", "::1": "internal", "fc00::1": "internal", "fdff::1": "internal", "fe80::1": "link-local", "fe80::1%eth0": "link-local",
 		"fec0::1": "internal", "fbff::1": "public", "2001:db8::1": "public", "2606:4700::1111": "public", "ff02::1": "internal",

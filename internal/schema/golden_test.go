@@ -278,7 +278,7 @@ func TestPatternsGolden(t *testing.T) {
 		`(?i)[à-ü]`, `(?i)[a-z]`, `(?si)[a-\x{ff}]`, `(?i)[\x{e0}-\x{fc}]-`, `^$`, `(?:a|(?:b|c)+)?d`, `a{1000}`, `(a{1000}){10}`, `(\pL{10}){10}`, `(?=a)`, `(`, `[z-a]`, `é`, `[é-ü]{2}`,
 	} {
 		p := newPatterns()
-		begun := p.left
+		begun, text := p.left, p.text
 		found := p.find(expression)
 		fmt.Fprintf(&b, "%-24s", expression)
 		switch {
@@ -287,10 +287,10 @@ func TestPatternsGolden(t *testing.T) {
 			continue
 		case found == nil:
 			_, err := p.compile(expression)
-			fmt.Fprintf(&b, " %v (%d to read)\n", err, begun.text-p.left.text)
+			fmt.Fprintf(&b, " %v (%d to read)\n", err, text-p.text)
 			continue
 		}
-		fmt.Fprintf(&b, " %d to read, %d, %d", begun.text-p.left.text, begun.instructions-p.left.instructions, begun.runes-p.left.runes)
+		fmt.Fprintf(&b, " %d to read, %d, %d", text-p.text, begun.Instructions-p.left.Instructions, begun.Runes-p.left.Runes)
 		if isPortablePattern(expression) {
 			b.WriteString(", portable")
 		}

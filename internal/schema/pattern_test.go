@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -181,39 +182,6 @@ func TestPatternsAtTheirLimit(t *testing.T) {
 	}
 }
 
-// FuzzPatternSize compares the estimate with the program that Go makes.
-func FuzzPatternSize(f *testing.F) {
-	for _, s := range []string{
-		"", "a", "x{1000}", "(x{0,9}){3,}", "((x?)*)+", "(?:){500}", "(?i)k{5}[a-z]ß", `\pL{30}|\PL`, "a|b|cd|", "[^\\x00-\\x{10FFFF}]{2}x", "(|a)*", "(x*)*", "(?:x{2}){0}", "x{0,0}", "(a{0,1}|){3,5}?", "^$\\b\\B\\A\\z.(?s:.)",
-		"(?:(?:a{2}b{3}){4}c?){5,7}", "((a){0,2}){0,2}", "(?U)x{2,}y+", "[[:alpha:]]{2}", "[Kk]{3}",
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, expression string) {
-		if readingCost(expression) > 1<<13 {
-			t.Skip("refused before it is read")
-		}
-		parsed, err := syntax.Parse(expression, syntax.Perl)
-		if err != nil {
-			t.Skip("not an expression")
-		}
-		size := sizeOf(parsed)
-		if size.instructions > 1<<14 || size.runes > 1<<19 {
-			t.Skip("refused before it is compiled")
-		}
-		program, err := syntax.Compile(parsed.Simplify())
-		require.NoError(t, err)
-		runes := 0
-		for _, inst := range program.Inst {
-			if len(inst.Rune) > 4 { // not those that all share, or literals
-				runes += len(inst.Rune)
-			}
-		}
-		assert.GreaterOrEqual(t, size.instructions+2, int64(len(program.Inst)), "and two for the start and the end")
-		assert.GreaterOrEqual(t, size.runes, int64(runes))
-	})
-}
-
 // What patterns take grows with their instructions and ranges, and not beyond the limits.
 func TestKeptOfPatterns(t *testing.T) {
 	t.Parallel()
@@ -221,14 +189,14 @@ func TestKeptOfPatterns(t *testing.T) {
 	assert.Zero(t, p.kept())
 	require.NotNil(t, p.find("[a-fx]y"))
 	require.NotNil(t, p.find("z"))
-	size := func(expression string) patternSize {
-		parsed, err := syntax.Parse(expression, syntax.Perl)
+	size := func(source string) expression.Size {
+		parsed, err := syntax.Parse(source, syntax.Perl)
 		require.NoError(t, err)
-		return sizeOf(parsed)
+		return expression.SizeOf(parsed)
 	}
 	one, other := size("[a-fx]y"), size("z")
-	assert.EqualValues(t, 100*(one.instructions+other.instructions)+6*(one.runes+other.runes), p.kept())
-	p.left.instructions, p.left.runes = -5, -5
+	assert.EqualValues(t, 100*(one.Instructions+other.Instructions)+6*(one.Runes+other.Runes), p.kept())
+	p.left.Instructions, p.left.Runes = -5, -5
 	assert.Equal(t, 100*maxPatternSize+6*maxPatternRunes, p.kept())
 }
 

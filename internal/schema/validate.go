@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/mcphybrid/mcphybrid/internal/text"
@@ -197,6 +198,12 @@ func adapt(v any, expressions *patterns) {
 			}
 		}
 		for keyword, value := range v {
+			if byName, ok := value.(map[string]any); ok && slices.Contains(schemasByName, keyword) {
+				for _, schema := range byName { // whatever its name, such as const
+					adapt(schema, expressions)
+				}
+				continue
+			}
 			if _, list := value.([]any); keyword != "const" && !(keyword == "enum" && list) {
 				adapt(value, expressions)
 			}

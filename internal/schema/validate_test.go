@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcphybrid/mcphybrid/internal/expression"
 	"github.com/mcphybrid/mcphybrid/internal/mcptest"
 	"github.com/mcphybrid/mcphybrid/internal/text"
 	"github.com/stretchr/testify/assert"
@@ -99,6 +100,9 @@ func TestValidateProblems(t *testing.T) {
 		{`{"type":"string","pattern":"^(?!a)"}`, `"a"`, ``},
 		{`{"type":"string","pattern":"(x{1000}){1000}"}`, `"a"`, ``},
 		{`{"type":"string","nullable":true}`, `null`, ``},
+		{`{"properties":{"const":{"type":"string","nullable":true}}}`, `{"const":null}`, ``},
+		{`{"patternProperties":{"const":{"type":"string","nullable":true}}}`, `{"const":null}`, ``},
+		{`{"properties":{"const":{"pattern":"^(?!a)"},"n":{"type":"number"}}}`, `{"const":"a","n":"b"}`, `/x/n is a string, but must be a number`},
 		{`{"type":"object","required":null,"properties":null}`, `{}`, ``},
 		{`{"type":"string","maxLength":1e300}`, `"a"`, ``},
 		{`{"type":"string","minLength":18446744073709551615}`, `"a"`, ``},
@@ -334,7 +338,7 @@ func TestValidateBounded(t *testing.T) {
 }
 
 func TestPatterns(t *testing.T) {
-	p := patterns{seen: make(map[string]*pattern), left: patternSize{100, 3000, 10}}
+	p := patterns{seen: make(map[string]*pattern), text: 100, left: expression.Size{Instructions: 3000, Runes: 10}}
 	first := p.find("x{1000}")
 	require.NotNil(t, first)
 	assert.Greater(t, first.size, 1000)

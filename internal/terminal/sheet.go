@@ -8,6 +8,9 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 const usualColumns, usualRows = 80, 24
@@ -98,10 +101,38 @@ func (s *Sheet) write(line string) {
 	}
 }
 
-// PrintJSON writes v for programs: the same to a terminal and to a pipe.
+// PrintJSON writes v for programs: the same to a terminal and to a pipe. What a terminal would
+// obey or not show is escaped.
 func PrintJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(EscapedJSON(w))
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// EscapedJSON returns a writer to w for JSON, whole characters at a time. In what w gets, each
+// character that a terminal would obey or not show is escaped: such are in strings only.
+func EscapedJSON(w io.Writer) io.Writer { return escapes{w} }
+
+type escapes struct{ w io.Writer }
+
+func (e escapes) Write(written []byte) (int, error) {
+	if _, err := e.w.Write(escaped(written)); err != nil {
+		return 0, err
+	}
+	return len(written), nil
+}
+
+func escaped(written []byte) []byte {
+	b := make([]byte, 0, len(written))
+	for _, r := range string(written) {
+		if r < unicode.MaxASCII || !isObeyed(r) { // below are line breaks between values
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			b = fmt.Appendf(b, `\u%04x`, unit)
+		}
+	}
+	return b
 }

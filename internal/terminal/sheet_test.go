@@ -2,11 +2,13 @@ package terminal
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSheet(t *testing.T) {
@@ -51,4 +53,16 @@ func TestPrintJSON(t *testing.T) {
 	assert.Equal(t, "{\n  \"a\": \"<&>\",\n  \"b\": [\n    1\n  ]\n}\n", b.String())
 	assert.Error(t, PrintJSON(full{}, 1))
 	assert.Error(t, PrintJSON(&b, func() {}))
+}
+
+// A terminal obeys nothing in JSON, and shows all of it; a program reads the same as was written.
+func TestPrintJSONForATerminal(t *testing.T) {
+	t.Parallel()
+	const hostile = "\x1b[2J\x7f\u009b2J\u202eé漢\u200b\u3000\U000e0041\ufffd"
+	var b strings.Builder
+	require.NoError(t, PrintJSON(&b, hostile))
+	assert.Equal(t, `"\u001b[2J\u007f\u009b2J\u202eé漢\u200b\u3000\udb40\udc41\ufffd"`+"\n", b.String())
+	var read string
+	require.NoError(t, json.Unmarshal([]byte(b.String()), &read))
+	assert.Equal(t, hostile, read)
 }

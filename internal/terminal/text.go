@@ -76,9 +76,12 @@ func Clean(line string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case !unicode.IsPrint(r) || text.IsInvisible(r):
+		case isObeyed(r):
 			return '?'
 		}
 		return r
 	}, strings.ToValidUTF8(line, "?"))
 }
+
+// isObeyed reports whether a terminal would obey r, or not show it.
+func isObeyed(r rune) bool { return !unicode.IsPrint(r) || text.IsInvisible(r) }

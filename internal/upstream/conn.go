@@ -27,7 +27,7 @@ type conn struct {
 	process *process         // nil unless the server is a child
 	http    bool             // it uses streamable HTTP
 	sse     *sseTransport    // nil unless it uses the older HTTP
-	own     *http.Transport  // of this connection alone, or nil
+	own     *ownTransport    // of this connection alone, or nil
 	changed chan struct{}    // capacity 1: the server said that its lists changed
 	tools   announcedChanges // which changes of tools the server announced
 	differs chan struct{}    // capacity 1: another process has other lists
@@ -202,9 +202,9 @@ func (c *conn) ending() error {
 	return context.Cause(c.sse.gone)
 }
 
-// ownTransport returns an HTTP transport that shares no connection with others,
+// newTransport returns an HTTP transport that shares no connection with others,
 // so that closing a server closes its connections.
-func ownTransport() *http.Transport {
+func newTransport() *http.Transport {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = t.Clone()
 		t.MaxIdleConnsPerHost = t.MaxIdleConns // there is only one host
@@ -306,7 +306,7 @@ func (c *conn) close(grace time.Duration) {
 		c.process.stop(grace)
 	}
 	if c.own != nil {
-		c.own.CloseIdleConnections()
+		c.own.end()
 	}
 }
 

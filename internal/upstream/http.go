@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/mcphybrid/mcphybrid/internal/hostcode"
 )
@@ -32,7 +33,10 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 			}
 		}
 	}
-	c.own, _ = base.(*http.Transport)
+	if t, ok := base.(*http.Transport); ok {
+		c.own = &ownTransport{Transport: t}
+		base = c.own
+	}
 	a := &authorizer{server: server, fixed: cfg.Headers, secrets: hide, unauthorized: cfg.Unauthorized, changing: &c.changing}
 	if cfg.HeadersHelper != "" {
 		a.sources = append(a.sources, newHelper(&cfg.Server).headers)
@@ -51,12 +55,37 @@ func (c *conn) httpClient(cfg *Config, g guard, hide *secrets, older bool) (*htt
 	return to, nil
 }
 
+// An ownTransport is the transport of one connection, with which its requests end. What stays open
+// in the network would be used by nobody, for a minute and a half.
+type ownTransport struct {
+	*http.Transport
+	ended atomic.Bool
+}
+
+var errEnded = errors.New("the connection has ended")
+
+func (t *ownTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.ended.Load() {
+		return nil, errEnded
+	}
+	resp, err := t.Transport.RoundTrip(r)
+	if t.ended.Load() { // meanwhile: a request undoes what CloseIdleConnections did before
+		t.CloseIdleConnections()
+	}
+	return resp, err
+}
+
+func (t *ownTransport) end() {
+	t.ended.Store(true)
+	t.CloseIdleConnections()
+}
+
 // Transport returns what makes the requests of a host's client, or a new transport
 // for nil.
 func Transport(c *http.Client) http.RoundTripper {
 	switch {
 	case c == nil:
-		return ownTransport()
+		return newTransport()
 	case c.Transport == nil:
 		return hostTransport{http.DefaultTransport}
 	}

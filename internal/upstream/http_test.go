@@ -373,6 +373,42 @@ func TestRedirectsOfAHost(t *testing.T) {
 	assert.NotNil(t, c.own)
 }
 
+// When a connection is closed, nothing is sent any more, and no connection of the network is left
+// to be used again: neither by a request that comes later, such as one that is sent again after a
+// refused token, nor by one that was about to get its connection.
+func TestNothingIsSentAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	open, closed := make(chan string, 9), make(chan string, 9)
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open <- c.RemoteAddr().String()
+		case http.StateClosed:
+			closed <- c.RemoteAddr().String()
+		}
+	}
+	server.Start()
+	defer server.Close()
+	own := &ownTransport{Transport: new(http.Transport)}
+	own.Proxy = func(*http.Request) (*url.URL, error) { // is asked before a connection is looked for
+		own.end()
+		return nil, nil
+	}
+	ask := func() error {
+		resp, err := (&http.Client{Transport: own}).Get(server.URL)
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			assert.NoError(t, resp.Body.Close())
+		}
+		return err
+	}
+	require.NoError(t, ask())
+	assert.Equal(t, <-open, <-closed)
+	assert.ErrorIs(t, ask(), errEnded)
+	assert.Empty(t, open)
+}
+
 type noJar struct{}
 
 func (*noJar) SetCookies(*url.URL, []*http.Cookie) {}
@@ -463,7 +499,7 @@ func TestQuestionsOverHTTP(t *testing.T) {
 	defer web.Close()
 	address, err := url.Parse(web.URL)
 	require.NoError(t, err)
-	base := ownTransport()
+	base := newTransport()
 	defer base.CloseIdleConnections()
 	rt := &limitedHTTP{large: newBypass(), base: base, authorizer: &authorizer{server: address}, maxMessage: 1000, maxValues: 1000, unsolicited: &unsolicited{max: 10, maxBytes: 1000}}
 	over, cancel := context.WithCancel(t.Context())

@@ -4,6 +4,7 @@ package exit
 
 import (
 	"os"
+	"os/signal"
 	"syscall"
 	"testing"
 
@@ -11,11 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each signal that asks a gateway to end ends its context. A client that reads no more does not.
+// Each signal that asks a gateway to end ends its context. A client that reads no more does not,
+// nor does a terminal that is closed if who started the program had that ignored.
 func TestSignals(t *testing.T) {
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	ends := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+	spared := []syscall.Signal{syscall.SIGPIPE}
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Log("this program was started with nohup")
+		ends, spared = ends[:2], append(spared, ends[2])
+	}
+	for _, s := range ends {
 		ctx, stop := Signals(t.Context())
-		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGPIPE))
+		for _, s := range spared {
+			require.NoError(t, syscall.Kill(os.Getpid(), s))
+		}
 		assert.NoError(t, ctx.Err())
 		require.NoError(t, syscall.Kill(os.Getpid(), s))
 		<-ctx.Done()

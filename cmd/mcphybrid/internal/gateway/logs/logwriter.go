@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/mcphybrid/mcphybrid/internal/terminal"
 )
 
 // Options say what is logged and how.
@@ -28,7 +30,7 @@ func (o *Options) logger(w io.Writer) (*slog.Logger, error) {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, nil)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, nil)), nil
+		return slog.New(slog.NewJSONHandler(terminal.EscapedJSON(w), nil)), nil
 	}
 	return nil, fmt.Errorf("-log-format %q: must be text or json", o.format)
 }

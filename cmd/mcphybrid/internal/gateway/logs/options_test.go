@@ -40,3 +40,15 @@ func TestFormats(t *testing.T) {
 	assert.Nil(t, log)
 	assert.Nil(t, lines)
 }
+
+// Words of servers in a log do nothing to the terminal that shows it, in either form.
+func TestLogOnATerminal(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{"text": `error="\u009b2J\u202e\x7f"`, "json": `"error":"\u009b2J\u202e\u007f"`} {
+		var b strings.Builder
+		log, err := (&Options{format: format}).logger(&b)
+		require.NoError(t, err)
+		log.Info("hello", "error", "\u009b2J\u202e\x7f")
+		assert.Contains(t, b.String(), want)
+	}
+}
