@@ -468,6 +468,20 @@ func TestDebugConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
+// Who asks for the head of a page that is live has it at once.
+func TestHeadOfALivePage(t *testing.T) {
+	t.Parallel()
+	h := debug.Handler(start(t, nil))
+	gone, cancel := context.WithCancel(t.Context()) // a page that is live ends at once
+	cancel()
+	for method, want := range map[string]string{http.MethodGet: "text/event-stream", http.MethodHead: "text/html; charset=utf-8"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(gone, method, "http://localhost/?live=1", nil))
+		assert.Equal(t, want, w.Header().Get("Content-Type"), method)
+		assert.Equal(t, method == http.MethodHead, w.Body.Len() == 0, method)
+	}
+}
+
 // A web page whose name was made to lead here is shown nothing and presses no button. Names
 // that the host gives are answered, as behind a proxy that keeps the Host.
 func TestHostIsChecked(t *testing.T) {

@@ -67,11 +67,9 @@ func (h handler) live(w http.ResponseWriter, r *http.Request) {
 		if was = now; err != nil || p.Closed {
 			return
 		}
-		next := time.NewTimer(max(liveEvery, liveShare*time.Since(begun)))
 		select {
-		case <-next.C:
+		case <-time.After(max(liveEvery, liveShare*time.Since(begun))):
 		case <-r.Context().Done():
-			next.Stop()
 			return
 		}
 	}

@@ -1,6 +1,9 @@
 package debug
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +61,84 @@ func TestServersThatNeedAttention(t *testing.T) {
 	for _, state := range []mcphybrid.State{mcphybrid.StateReady, mcphybrid.StateConnecting, mcphybrid.StateCached} {
 		_, ok := serverMatter(of(state), nil)
 		assert.False(t, ok, state)
+	}
+}
+
+// A server has resources, templates or prompts if it has any of these.
+func TestWhatAServerHasToRead(t *testing.T) {
+	t.Parallel()
+	mgr := mcphybrid.NewManager(nil)
+	defer mgr.Close()
+	snap, _ := mgr.Snapshot(0)
+	for _, test := range []struct {
+		server snapshot.Server
+		reads  bool
+		bare   bool
+	}{
+		{snapshot.Server{}, false, true},
+		{snapshot.Server{Resources: 1}, true, false},
+		{snapshot.Server{Templates: 1}, true, false},
+		{snapshot.Server{Prompts: 1}, true, false},
+		{snapshot.Server{Resources: 1, Templates: 1}, true, false},
+		{snapshot.Server{Templates: 1, Prompts: 1}, true, false},
+		{snapshot.Server{Figures: snapshot.Figures{Tools: 1}}, false, false},
+		{snapshot.Server{Figures: snapshot.Figures{Usage: snapshot.Usage{Calls: 1}}}, false, false},
+		{snapshot.Server{Figures: snapshot.Figures{Tools: 1, Usage: snapshot.Usage{Calls: 1}}, Resources: 1}, true, false},
+	} {
+		o, _ := newOverview(having{snap, []snapshot.Server{{}, test.server, {}}}, nil, 0)
+		assert.Equal(t, test.reads, o.Reads, test.server)
+		assert.Equal(t, test.bare, o.Servers[1].Bare(), test.server)
+		assert.Zero(t, o.Sessions, "but for the Manager's own")
+	}
+}
+
+// A having is a Manager with these servers.
+type having struct {
+	snapshot.Manager
+	servers []snapshot.Server
+}
+
+func (h having) Servers() []snapshot.Server { return h.servers }
+
+// Why a file is not used comes first, and what to do about it depends on why.
+func TestUnusedFilesNeedAttention(t *testing.T) {
+	t.Parallel()
+	mgr := mcphybrid.NewManager(nil)
+	defer mgr.Close()
+	snap, _ := mgr.Snapshot(0)
+	for why, do := range map[string]string{
+		"line 3: it is not JSON":                           "Correct it. The file is read again at once.",
+		`server "a": environment variables not set: TOKEN`: "Set them where the gateway is started, and start it again. Or write the value into /etc/mcp.json. The file is read again at once.",
+	} {
+		g := &Guide{Program: "the gateway", File: "/etc/mcp.json", Watched: true, Unused: func() string { return why }}
+		got := matters(snap, g, []snapshot.Server{{Name: "s", State: "down", Err: "no"}})
+		assert.Len(t, got, 2)
+		assert.Equal(t, matter{What: "A change of /etc/mcp.json is not used", Class: "bad", Why: why, Do: do, rank: rankFile}, got[0])
+		g.Unused = func() string { return "" }
+		assert.Len(t, matters(snap, g, nil), 0)
+	}
+	assert.Empty(t, matters(snap, new(Guide), nil))
+}
+
+// Why a button failed, without what stands before it.
+func TestFailuresOfButtons(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		do   string
+		err  error
+		want string
+	}{
+		{"login", context.DeadlineExceeded, "nobody logged in within 5 minutes: press the button again"},
+		{"login", fmt.Errorf("mcphybrid: login to server %q: %w", "s", context.DeadlineExceeded), "nobody logged in within 5 minutes: press the button again"},
+		{"accept", context.DeadlineExceeded, "context deadline exceeded"},
+		{"login", errors.New(`mcphybrid: login to server "s": no`), "no"},
+		{"login", errors.New(`mcphybrid: login to server "other": no`), `login to server "other": no`},
+		{"restart", errors.New(`mcphybrid: restart of server "s": no`), "no"},
+		{"accept", errors.New("mcphybrid: accept: no"), "no"},
+		{"accept", errors.New("no"), "no"},
+	} {
+		o := &outcome{deed: deed{Do: test.do, Server: "s"}, err: test.err}
+		assert.Equal(t, test.want, o.failure(), "%s: %v", test.do, test.err)
 	}
 }
 
@@ -149,6 +230,9 @@ func TestSessionRows(t *testing.T) {
 	assert.Equal(t, 38, r.Share())
 	assert.Equal(t, "", capital(""))
 	assert.Equal(t, "Éa", capital("éa"))
+	for calls, want := range map[int]time.Duration{0: 12, 1: 12, 2: 6, 4: 3} {
+		assert.Equal(t, want, mean(snapshot.Usage{Calls: calls, Latency: 12}), calls)
+	}
 	assert.Equal(t, 8, new(overviewPage).Columns())
 	assert.Equal(t, 11, (&overviewPage{Reads: true}).Columns())
 }

@@ -220,7 +220,7 @@ func isEncodedText(word string) bool {
 	if err != nil {
 		data, err = base64.RawStdEncoding.DecodeString(word[:len(word)&^3])
 	}
-	for len(data) > 0 && !utf8.Valid(data) && len(data) > len(word)/2-4 {
+	for !utf8.Valid(data) && len(data) > len(word)/2-4 {
 		data = data[:len(data)-1] // drop a character cut in the middle
 	}
 	return err == nil && utf8.Valid(data) && bytes.ContainsRune(data, ' ') &&

@@ -40,6 +40,20 @@ func TestHelpOfCommands(t *testing.T) {
 	assert.Equal(t, "help: unexpected argument \"x\"\n", stderr)
 }
 
+// Who asks for help, or names no shell, is told which there are.
+func TestHelpOfCompletion(t *testing.T) {
+	const usage = "completion: name one shell: bash, zsh or fish, as in  source <(mcphybrid completion bash)\n"
+	for _, test := range []struct {
+		args   []string
+		status int
+	}{{[]string{"-h"}, 0}, {[]string{"help"}, 0}, {nil, 2}, {[]string{"csh"}, 2}, {[]string{"-h", "bash"}, 2}, {[]string{"bash", "zsh"}, 2}} {
+		status, stdout, stderr := mcphybrid(t, append([]string{"completion"}, test.args...)...)
+		assert.Equal(t, test.status, status, test.args)
+		assert.Equal(t, usage, stdout+stderr, test.args)
+		assert.Equal(t, test.status == 0, stderr == "", test.args)
+	}
+}
+
 // A real bash completes commands, their flags, and the shells.
 func TestCompletionInBash(t *testing.T) {
 	bash, err := exec.LookPath("bash")

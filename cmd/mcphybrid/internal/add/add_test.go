@@ -397,7 +397,9 @@ func TestStatusOfAdd(t *testing.T) {
 		_, err := added(t, "", args...)
 		assert.Equal(t, want, exit.Status(err), "%v: %v", args, err)
 	}
-	_, err := added(t, "", "-h")
+	_, err := added(t, "", "-nonsense")
+	assert.EqualError(t, err, "flag provided but not defined: -nonsense")
+	_, err = added(t, "", "-h")
 	assert.ErrorIs(t, err, flag.ErrHelp)
 	_, err = added(t, "", "-yes", "-registry", commandtest.WriteFile(t, "server.json", `{"name": "a/sun", "version": "1"}`), "sun")
 	assert.ErrorContains(t, err, `server "sun": `)

@@ -55,13 +55,8 @@ func inserted(data []byte, name string, value entry) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("    ", "  ")
-	if err := enc.Encode(value); err != nil {
-		return nil, err
-	}
-	key, err := json.Marshal(name)
-	if err != nil {
-		return nil, err
-	}
+	_ = enc.Encode(value) // strings can be written
+	key, _ := json.Marshal(name)
 	text := "\n    " + string(key) + ": " + strings.TrimSpace(b.String())
 	if len(names) > 0 {
 		text = "," + text
@@ -92,9 +87,7 @@ func members(data []byte) (names []string, last int, err error) {
 			lines = append(lines, fmt.Sprint(1+bytes.Count(data[:dec.InputOffset()], []byte("\n"))))
 		}
 		if key != "mcpServers" || len(lines) > 1 {
-			if err := dec.Decode(new(json.RawMessage)); err != nil {
-				return nil, 0, err
-			}
+			_ = dec.Decode(new(json.RawMessage)) // it is JSON, as we know
 			continue
 		}
 		if t, _ := dec.Token(); t != json.Delim('{') {
@@ -103,15 +96,11 @@ func members(data []byte) (names []string, last int, err error) {
 		last = int(dec.InputOffset())
 		for dec.More() {
 			name, _ := dec.Token()
-			if err := dec.Decode(new(json.RawMessage)); err != nil {
-				return nil, 0, err
-			}
+			_ = dec.Decode(new(json.RawMessage))
 			text, _ := name.(string)
 			names, last = append(names, text), int(dec.InputOffset())
 		}
-		if _, err := dec.Token(); err != nil { // its end
-			return nil, 0, err
-		}
+		_, _ = dec.Token() // its end
 	}
 	switch n := len(lines); n {
 	case 0:

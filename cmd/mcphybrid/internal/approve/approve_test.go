@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -35,6 +36,15 @@ func TestApproveSaysWhereAToolIsUsed(t *testing.T) {
 	var b strings.Builder
 	show(&b, []*mcphybrid.ChangedError{{Server: "s", Tool: "t", Kind: "tool", By: mcphybrid.TrustQuarantine}}, "")
 	assert.Contains(t, b.String(), "tool \"t\" of server \"s\" is new; gateways with -trust-policy quarantine use it already\n")
+}
+
+// A person learns how long a changed tool has waited.
+func TestApproveSaysSinceWhen(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	since := time.Date(2026, 11, 30, 9, 5, 0, 0, time.Local)
+	show(&b, []*mcphybrid.ChangedError{{Server: "s", Tool: "t", Kind: "prompt", Since: since, Is: "ab", Definition: json.RawMessage(`{}`)}}, "c")
+	assert.Equal(t, "prompt \"t\" of server \"s\" has changed since 2026-11-30 09:05\n  {}\n  to approve it: c s t ab\n", b.String())
 }
 
 // What a server, or an error of one, says does not reach the terminal as it is, and stays

@@ -38,6 +38,18 @@ var doctor = commandtest.Command(run)
 // same is what differs from run to run.
 var same = regexp.MustCompile(`http://127\.0\.0\.1:\d+|/[^ "]*/mcp\.json`)
 
+// What can't be written is an error, whatever was found.
+func TestDiagnosisThatIsNotWritten(t *testing.T) {
+	t.Parallel()
+	closed, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	for _, args := range [][]string{nil, {"-json"}} {
+		err := run(t.Context(), append(args, commandtest.WriteFile(t, "mcp.json", `{"mcpServers": {}}`)), closed, commandtest.Null(t))
+		assert.ErrorIs(t, err, os.ErrClosed, args)
+	}
+}
+
 // Each kind of finding has a file that shows it, and one that differs in that only.
 func TestFindings(t *testing.T) {
 	t.Setenv("DOCTOR_SECRET", "wxyz-0123-wxyz-0123")
@@ -398,6 +410,8 @@ func TestDoctorStatus(t *testing.T) {
 	clash, _, err := doctor.Run(t, "-config", fine, fine)
 	assert.EqualError(t, err, "-config has no effect with files behind the flags")
 	assert.Empty(t, clash)
+	_, _, err = doctor.Run(t, "-nonsense")
+	assert.EqualError(t, err, "flag provided but not defined: -nonsense")
 	_, usage, err := doctor.Run(t, "-h")
 	assert.Equal(t, 0, exit.Status(err))
 	for line := range strings.Lines(usage) {

@@ -1,10 +1,58 @@
 package doctor
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/mcphybrid/mcphybrid"
 	"github.com/stretchr/testify/assert"
 )
+
+// Where a secret may stand in an argument, and what is told of it: its key, and never the value.
+func TestWhereSecretsStand(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"--token=12345678":                      "argument --token",
+		"--token=1234567":                       "",
+		"--token=/run/12345678":                 "",
+		"--token=Bearer 12345678":               "argument --token",
+		"token:12345678":                        "argument token",
+		"--name=12345678":                       "",
+		"--token|12345678":                      "argument --token",
+		"--token|1234567":                       "",
+		"--token|--12345678":                    "",
+		"token|12345678":                        "",
+		"--name|12345678":                       "",
+		"sk-12345678":                           "argument number 1",
+		"x|sk-12345678":                         "argument number 2",
+		"--name=sk-12345678":                    "argument --name",
+		"=12345678":                             "",
+		"https://u:12345678@a.example/":         "argument number 1 password",
+		"--db=https://u:12345678@a.example/":    "argument --db password",
+		"https://a.example/?token=12345678":     "argument number 1 parameter token",
+		"--db=https://a.example/?key=12345678":  "argument --db parameter key",
+		"https://a.example/?name=12345678&x=y":  "",
+		"-H|Authorization: Bearer 12345678":     "argument Authorization",
+		"-e|API_KEY=12345678|--password=123456": "argument API_KEY",
+	} {
+		c := &checkup{text: args, servers: []mcphybrid.ServerConfig{{Name: "s", Args: strings.Split(args, "|")}}}
+		var told []string
+		c.plainSecrets(func(server, what string, places ...any) {
+			assert.Equal(t, "s", server)
+			assert.Equal(t, []any{"S_TOKEN"}, places)
+			where, found := strings.CutSuffix(what, " is in the file in plain text")
+			assert.True(t, found, what)
+			told = append(told, where)
+		})
+		assert.Equal(t, want, strings.Join(told, ", "), args)
+		c.exposed, told = true, nil
+		c.plainSecrets(func(_, what string, _ ...any) { told = append(told, what) })
+		assert.Equal(t, want != "", strings.HasSuffix(fmt.Sprint(told), "plain text, which others on this machine may read]"), args)
+		c.text = "${A}"
+		c.plainSecrets(func(_, what string, _ ...any) { assert.Fail(t, "a reference stands for it", what) })
+	}
+}
 
 func TestIsSecret(t *testing.T) {
 	t.Parallel()

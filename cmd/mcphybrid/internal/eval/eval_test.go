@@ -218,9 +218,14 @@ func TestRefusals(t *testing.T) {
 			assert.Empty(t, out.String())
 		})
 	}
+	small := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(small, "corpus"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(small, "corpus", "tools.jsonl"), []byte(good), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(small, "corpus", "queries.jsonl"), []byte(oneQuery), 0o600))
 	for want, args := range map[string][]string{
 		"-queries is needed, with -config or -tools, or -corpora": {"-tools", "x"},
 		"no other arguments":          append(files(t, good, oneQuery), "more"),
+		"is a directory":              {"-corpora", small, "-save", small},
 		"nowhere.jsonl: no such file": {"-tools", "nowhere.jsonl", "-queries", "nowhere.jsonl"},
 		`there is no ranker "magic"; there are default, lexical, classic`: append(files(t, good, oneQuery), "-ranker", "magic"),
 	} {

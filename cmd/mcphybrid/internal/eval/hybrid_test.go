@@ -58,6 +58,32 @@ func TestHybridFails(t *testing.T) {
 	assert.ErrorContains(t, err, "no more")
 }
 
+// Each service is asked in its own way.
+func TestHybridServicesAreAsked(t *testing.T) {
+	t.Setenv("EMBEDDING_KEY", "hunter2")
+	for option, path := range map[string]string{"-ollama": "/api/embed", "-openai": "/embeddings"} {
+		asked := make(chan string, 100)
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var in struct {
+				Model string
+				Input []string
+			}
+			assert.NoError(t, json.NewDecoder(r.Body).Decode(&in))
+			asked <- r.URL.Path + " " + in.Model + " " + r.Header.Get("Authorization")
+			var vectors, data []string
+			for i := range in.Input {
+				vectors = append(vectors, fmt.Sprintf("[1, %d]", i))
+				data = append(data, fmt.Sprintf(`{"index": %d, "embedding": [1, %[1]d]}`, i))
+			}
+			fmt.Fprintf(w, `{"embeddings": [%s], "data": [%s]}`, strings.Join(vectors, ", "), strings.Join(data, ", "))
+		}))
+		f, _ := eval(t, append(files(t, someTools, oneQuery), "-json", "-ranker", "hybrid", option, service.URL, "-model", "m")...)
+		service.Close()
+		assert.Equal(t, "hybrid", f.Ranker)
+		assert.Equal(t, path+" m Bearer hunter2", <-asked)
+	}
+}
+
 func TestHybridServices(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
 	defer down.Close()

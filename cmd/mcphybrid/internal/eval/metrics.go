@@ -70,7 +70,7 @@ func newFigures(queries []query, answers [][]string) (f figures, missed []int) {
 				gain += discounted
 			}
 		}
-		f.Hit1 += min(found[1], 1)
+		f.Hit1 += found[1]
 		f.Hit5 += min(found[5], 1)
 		f.Recall1 += found[1] / all
 		f.Recall5 += found[5] / all

@@ -201,6 +201,7 @@ func TestServersStatus(t *testing.T) {
 		{[]string{"-config", "nowhere.json", "-queries", fine}, 2, "nowhere.json: no such file"},
 		{[]string{"-config", config, "-queries", "nowhere.jsonl"}, 2, "nowhere.jsonl: no such file"},
 		{[]string{"-config", commandtest.Config(t, `"gone": {"command": "no-such-program"}`), "-queries", fine}, 2, `server "gone" is down (exec: "no-such-program": executable file not found`},
+		{[]string{"-config", commandtest.Config(t, `"none": `+commandtest.Raw(t, "", "")), "-queries", fine}, 2, "no server has a tool that may be used"},
 		{[]string{"-config", commandtest.Config(t, `"bad": {}`), "-queries", fine}, 2, "want exactly one of command and url"},
 		{[]string{"-config", config, "-queries", write(`{"query": "x", "relevant": ["todo/ad_reminder"]}`)}, 2, `q.jsonl:2: no server has a tool "todo/ad_reminder" that may be used; near it are todo/add_reminder`},
 		{[]string{"-config", config, "-queries", write(`{"query": "x", "relevant": ["zyzzyva"]}`)}, 2, `q.jsonl:2: no server has a tool "zyzzyva"`},

@@ -51,7 +51,7 @@ func (f *Followed) hasChanged() (changed bool) {
 
 func sameFile(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {
-		return a == nil && b == nil
+		return a == b
 	}
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
 }

@@ -43,14 +43,10 @@ func cacheStore(file, config string) (store.Document, error) {
 // cacheFile returns the file of a configuration in a folder, which it makes if need be. It
 // removes old ones. Two configurations do not share one: servers of one name may differ.
 func cacheFile(folder, config string) (string, error) {
-	config, err := filepath.Abs(config)
-	if err != nil {
-		return "", err
-	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(config))
+	sum := sha256.Sum256([]byte(absolute(config)))
 	file := filepath.Join(folder, "gateway-"+hex.EncodeToString(sum[:8])+".json")
 	now := time.Now()
 	if err := os.Chtimes(file, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,7 @@ func TestWhyNothing(t *testing.T) {
 		{"some are missing", few + "," + gone, "zyzzyva", []string{"the only tool has no word", "servers are missing: gone (down)"}},
 		{"words missing", kitchen, "zyzzyva quagga", []string{"none of the 50 tools has a word of the query: zyzzyva, quagga"}},
 		{"no words", kitchen, "the of", []string{"no word to search for"}},
-		{"the threshold", kitchen, "text zyzzyva quagga axolotl wombat numbat dugong", []string{"below the threshold of 0.", "it lacks: zyzzyva, quagga, axolotl"}},
+		{"the threshold", kitchen, "text zyzzyva quagga axolotl wombat numbat dugong", []string{"the nearest of 50 tools, mcp_kitchen__tool_", "below the threshold of 0.", "it lacks: zyzzyva, quagga, axolotl"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

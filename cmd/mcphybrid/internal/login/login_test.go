@@ -96,6 +96,17 @@ func TestLoginFails(t *testing.T) {
 	assert.ErrorContains(t, err, "nowhere.json: no such file")
 }
 
+// Without a folder for logins, nobody is asked to log in.
+func TestLoginWithoutAFolder(t *testing.T) {
+	for _, name := range []string{"XDG_CONFIG_HOME", "AppData", "HOME"} {
+		t.Setenv(name, "")
+	}
+	stdout, stderr, err := login.Run(t, "-config", commandtest.Config(t, `"web": {"url": "http://127.0.0.1:9"}`))
+	assert.EqualError(t, err, "there is no folder to keep logins in: name one with -tokens")
+	assert.Equal(t, 2, exit.Status(err))
+	assert.Empty(t, stdout+stderr)
+}
+
 // A server that is down does not say whether it wants a login. What is wrong is told, such as a
 // folder of logins that can't be used.
 func TestServersThatAreDown(t *testing.T) {

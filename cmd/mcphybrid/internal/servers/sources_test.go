@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid"
+	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/commandtest"
 	"github.com/mcphybrid/mcphybrid/config"
 )
 
@@ -71,6 +72,22 @@ func TestLogins(t *testing.T) {
 	}
 	assert.Empty(t, f.Logins())
 	assert.Nil(t, f.Options(&config.File{}).TokenStore)
+}
+
+// Whether a login can be saved is tried: by a file in the folder, which leaves nothing behind.
+func TestCheckLogins(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "a", "b")
+	require.NoError(t, (&File{Tokens: folder}).CheckLogins())
+	left, err := os.ReadDir(folder)
+	require.NoError(t, err, "it is made")
+	assert.Empty(t, left)
+	blocked := written(t, "x")
+	assert.EqualError(t, (&File{Tokens: blocked}).CheckLogins(), "no login can be saved in "+blocked+": not a directory")
+	unwritable := commandtest.Unwritable(t)
+	err = (&File{Tokens: unwritable}).CheckLogins()
+	assert.ErrorContains(t, err, "no login can be saved in "+unwritable+": ")
+	assert.NotContains(t, err.Error(), ".tmp")
 }
 
 // A problem of one server is logged, and the others are used. If there are no others, it is an error.
@@ -169,14 +186,18 @@ func TestTellWaits(t *testing.T) {
 				}
 				list = append(list, st)
 			}
-			return append(list, mcphybrid.ServerStatus{Name: "down", State: mcphybrid.StateDown})
+			queued := mcphybrid.ServerStatus{Name: "z", State: mcphybrid.StateConfigured}
+			if time.Since(begun) > 10*time.Second {
+				queued.State = mcphybrid.StateReady
+			}
+			return append(list, queued, mcphybrid.ServerStatus{Name: "down", State: mcphybrid.StateDown})
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		tellWaits(ctx, servers, func(line ...string) {
 			said = append(said, fmt.Sprintf("%v: %s", time.Since(begun), line[0]))
 		})
-		assert.Equal(t, []string{"1s: waiting for b, c, d, e, f and 2 more to start", "4s: waiting for c, d, e, f, g and 1 more to start", "13s: waiting for h to start"}, said)
+		assert.Equal(t, []string{"1s: waiting for b, c, d, e, f and 3 more to start", "4s: waiting for c, d, e, f, g and 2 more to start", "13s: waiting for h to start"}, said)
 	})
 }
 

@@ -41,7 +41,7 @@ func (s *Starts) Lines(all []mcphybrid.ServerStatus, now time.Time) (lines []str
 			}
 		}
 	}
-	if len(waits) > 0 && now.Sub(s.waited) >= patience {
+	if now.Sub(s.waited) >= patience {
 		s.waited = now
 		for _, st := range waits[:min(len(waits), 5)] {
 			line := fmt.Sprintf("… still waiting for %s, after %.0fs", st.Name, now.Sub(s.begun).Seconds())

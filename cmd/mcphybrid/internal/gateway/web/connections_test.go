@@ -1,13 +1,67 @@
 package web
 
 import (
+	"cmp"
+	"math/rand/v2"
 	"net"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// Of connections with all standings and ages, which change again and again, the one that closes is the
+// first by standing and then by age. One that works does not close.
+func TestWhichConnectionCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dice := rand.New(rand.NewPCG(1, 2))
+		for range 50 {
+			d := newDoor(nil, 1)
+			type known struct {
+				*visit
+				standing standing
+				since    time.Time
+				dones    []func()
+				befores  []standing
+			}
+			var all []*known
+			for range 200 {
+				time.Sleep(time.Second)
+				switch k := dice.IntN(10); {
+				case k < 2 || len(all) == 0:
+					v := &visit{TCPConn: new(net.TCPConn), door: d, since: time.Now()}
+					d.inner[v] = struct{}{}
+					all = append(all, &known{visit: v, since: time.Now()})
+				case k < 6:
+					v := all[dice.IntN(len(all))]
+					v.befores = append(v.befores, v.standing)
+					v.standing, v.since = standing(dice.IntN(4)), time.Now()
+					v.dones = append(v.dones, stand(withVisit(t.Context(), v.visit), v.standing))
+				case k < 9:
+					v := all[dice.IntN(len(all))]
+					if last := len(v.dones) - 1; last >= 0 {
+						v.dones[last]()
+						v.standing, v.since = v.befores[last], time.Now()
+						v.dones, v.befores = v.dones[:last], v.befores[:last]
+					}
+				default:
+					slices.SortFunc(all, func(a, b *known) int { return cmp.Or(cmp.Compare(a.standing, b.standing), a.since.Compare(b.since)) })
+					isOne := all[0].standing != working
+					require.Equal(t, isOne, d.closeOne())
+					if isOne {
+						require.NotContains(t, d.inner, all[0].visit)
+						all = all[1:]
+					}
+				}
+				require.Equal(t, len(all), d.Count())
+				require.Equal(t, len(all) >= 1, d.isFull())
+			}
+		}
+	})
+}
 
 // One connection too many closes another: first one of a stranger, then the one that has
 // waited longest, then one that listens, and never one that works.

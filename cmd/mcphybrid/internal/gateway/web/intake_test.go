@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,6 +79,38 @@ func TestRoomOfMessages(t *testing.T) {
 		assert.Equal(t, test.room, room, "%d bytes, said %d", test.length, test.said)
 		assert.Len(t, data, test.length)
 	}
+}
+
+// A message has its room until it is answered. One that is refused has none.
+func TestRoomIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newIntake(limits.Limits{Message: 1 << 20, Messages: 1 << 20, Values: 1 << 20 / text.ValueSize, Read: time.Second})
+		answered := 0
+		h := in.withMessage(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			answered++
+			assert.Less(t, in.decoded.free, 1<<20)
+			data, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			assert.Len(t, data, int(r.ContentLength))
+		}))
+		send := func(message string) int {
+			out := httptest.NewRecorder()
+			h.ServeHTTP(out, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(message)))
+			return out.Code
+		}
+		values := func(n int) string { return "[" + strings.Repeat("0,", n-1) + "0]" }
+		for range 3 {
+			assert.Equal(t, http.StatusOK, send(values(in.limits.Values)))
+			assert.Equal(t, http.StatusRequestEntityTooLarge, send(values(in.limits.Values+1)))
+			assert.Equal(t, http.StatusOK, send(values(1000)+strings.Repeat(" ", 1<<20-2001)))
+			assert.Equal(t, http.StatusRequestEntityTooLarge, send(strings.Repeat(" ", 1<<20+1)))
+		}
+		assert.Equal(t, 6, answered)
+		for _, r := range []*room{in.large, in.decoded} {
+			assert.Equal(t, 1<<20, r.free)
+			assert.Empty(t, r.has)
+		}
+	})
 }
 
 // Small messages with many values share room too: decoded, each takes many times its bytes.

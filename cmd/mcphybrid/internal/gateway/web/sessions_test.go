@@ -3,8 +3,10 @@ package web
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,58 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// Of sessions that are begun, used and left at random, the surplus one is the first by whether it was ever
+// used, and then by how long it was silent. One with a request stays.
+func TestWhichSessionIsSurplus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dice := rand.New(rand.NewPCG(3, 4))
+		for range 30 {
+			s := newSessions(6)
+			ended := ""
+			s.End = func(id string) { ended = id }
+			type known struct {
+				id     string
+				used   bool
+				silent time.Time
+				leaves []func()
+			}
+			var all []*known
+			for range 150 {
+				time.Sleep(time.Second)
+				if k := dice.IntN(10); k < 3 || len(all) == 0 {
+					idle := slices.DeleteFunc(slices.Clone(all), func(k *known) bool { return len(k.leaves) > 0 })
+					slices.SortFunc(idle, func(a, b *known) int {
+						if a.used != b.used {
+							return map[bool]int{false: -1, true: 1}[a.used]
+						}
+						return a.silent.Compare(b.silent)
+					})
+					want := ""
+					if len(all) >= 6 && len(idle) > 0 {
+						want = idle[0].id
+						all = slices.DeleteFunc(all, func(k *known) bool { return k.id == want })
+					}
+					ended = ""
+					id, leave := begin(s, nil)
+					all = append(all, &known{id: id, silent: time.Now(), leaves: []func(){leave}})
+					require.Equal(t, want, ended)
+				} else if one := all[dice.IntN(len(all))]; k < 5 {
+					of := s.enter(one.id, owner{}, false)
+					require.NotNil(t, of)
+					one.used, one.silent, one.leaves = true, time.Now(), append(one.leaves, func() { s.leave(of) })
+				} else if k < 6 {
+					require.NotNil(t, s.enter(one.id, owner{}, true))
+					one.used, one.silent = true, time.Now()
+				} else if last := len(one.leaves) - 1; last >= 0 {
+					one.leaves[last]()
+					one.silent, one.leaves = time.Now(), one.leaves[:last]
+				}
+				require.Equal(t, len(all), s.Count())
+			}
+		}
+	})
+}
 
 // A session ends when nothing was asked, answered or told in it for long. One with a call that
 // takes longer stays, and the call has its answer.
