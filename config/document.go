@@ -223,12 +223,9 @@ func parseDocument(data []byte, o *source) (*document, error) {
 // membersOf returns the servers in an object, by their names, or in a list, each with its
 // "name".
 func membersOf(servers json.RawMessage) ([]text.Member, error) {
-	if kind(servers) != "array" {
-		return text.Members(servers)
-	}
 	var list []json.RawMessage
-	if err := json.Unmarshal(servers, &list); err != nil {
-		return nil, err
+	if kind(servers) != "array" || json.Unmarshal(servers, &list) != nil {
+		return text.Members(servers)
 	}
 	var members []text.Member
 	for i, value := range list {

@@ -14,6 +14,7 @@ func TestLinesOfRepeatedNames(t *testing.T) {
 		"\ufeff{\"mcpServers\": {\"a\": {},\n\"a\": {},\r\n\"a\": {}}}":                                                                                       "lines 1, 2 and 3",
 		"{\"mcpServers\": {\n\"a\": {\"command\": \"x\", \"env\": {\"a\": \"1\"}},\n\"b\": {\"command\": \"b\", \"args\": [\"a\", {\"a\": 1}]},\n\"a\": {}}}": "lines 2 and 4",
 		"{\"mcp\": {\"servers\": {\n\"a\": {},\n\"a\": {}}}}":                                                                                                 "lines 2 and 3",
+		"{\"mcpServers\": {\n\"a\": {\"x\": 1e400},\n\"a\": {}}}":                                                                                             "lines 2 and 3",
 	} {
 		_, err := parseConfig([]byte(text), environment())
 		assert.ErrorContains(t, err, `server "a": it is defined `, text)
