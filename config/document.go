@@ -120,10 +120,7 @@ func foldCase(s string) string {
 
 // fileWith returns a file with one server and the inputs that it needs.
 func fileWith(name string, server any, inputs []prompt) (object, error) {
-	file, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: server}, "inputs": inputs})
-	if err != nil {
-		return object{}, err
-	}
+	file, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{name: server}, "inputs": inputs}) // all of it came from JSON
 	return parseObject(file)
 }
 

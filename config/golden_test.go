@@ -150,6 +150,7 @@ func TestFilesGolden(t *testing.T) {
 		{shows: "null", data: `null`},
 		{shows: "not JSON", data: `{"mcpServers": x}`},
 		{shows: "comments, a trailing comma and a mark at the start", data: "\ufeff{// one\r\"mcpServers\": {/* two, */ \"s\": {\"command\": \"run\",}, }, }"},
+		{shows: "line breaks of all kinds, also at the end", data: "{\r// one\r\n// two\r\r\n\"mcpServers\": // three\r{}}\r"},
 		{shows: "a comma without a value", data: "{\"mcpServers\":\n {/* x */ , \"s\": {}}}"},
 		{shows: "a comma in a list", data: "{\"mcpServers\": {\"s\": {\"args\": [ // x, {\n ,]}}}"},
 		{shows: "a comment without end", data: "{\"mcpServers\": {} /* x"},

@@ -20,4 +20,6 @@ func TestLinesOfRepeatedNames(t *testing.T) {
 		assert.ErrorContains(t, err, `server "a": it is defined `, text)
 		assert.ErrorContains(t, err, "times, in "+says+": keep one, or give each a name of its own", text)
 	}
+	_, err := parseConfig([]byte(`{"mcpServers": {"a": {}, "a": {}}, "x": {"mcpServers": {"a": {}}}}`), environment())
+	assert.EqualError(t, err, `server "a": it is defined 2 times`, "which of three can't be told")
 }

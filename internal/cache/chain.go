@@ -144,7 +144,7 @@ func (k *Keeper) part(key string) ([]byte, error) {
 		return nil, errGone
 	}
 	data, err := k.parts.Get(key)
-	if err == nil && (data == nil || store.KeyOf(data) != key) {
+	if err == nil && store.KeyOf(data) != key {
 		err = errGone
 	}
 	return data, err

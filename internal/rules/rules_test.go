@@ -34,9 +34,12 @@ func TestMatches(t *testing.T) {
 			}
 			return w
 		}
+		uri := func() string {
+			return word(2, []string{"s:", "S:"}) + word(2, []string{"//", "/"}) + word(5, []string{"a", "A", "b", "B", "/"})
+		}
 		rules := make([]Rule, 1+rnd.IntN(5))
 		for i := range rules {
-			rules[i] = Rule{Name: fmt.Sprint(i), Priority: rnd.IntN(3), Patterns: []string{"x" + word(4, parts), word(5, parts) + "*"},
+			rules[i] = Rule{Name: fmt.Sprint(i), Priority: rnd.IntN(3), Patterns: []string{"x" + word(4, parts), word(5, parts) + "*", word(3, parts) + "/" + uri()},
 				Action: []Action{Exclude, Include}[rnd.IntN(2)]}
 		}
 		set, err := NewSet(rules)
@@ -44,6 +47,9 @@ func TestMatches(t *testing.T) {
 		for range 20 {
 			name := func() string { return word(7, []string{"a", "b", "x", "*", "_", "文", "mcp_"}) }
 			tool := Subject{Name: name(), Server: word(3, parts), Own: name() + "/"[:rnd.IntN(2)], Wanted: name()}
+			if rnd.IntN(2) == 0 {
+				tool.URI, tool.Forms = uri(), []string{uri(), uri()}[:rnd.IntN(3)]
+			}
 			var want []uint16
 			for i, r := range set.Rules {
 				if tool.MatchesAny(r.Patterns) || r.Action == Exclude && tool.Forbidden(r.Patterns) {

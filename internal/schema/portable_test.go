@@ -50,6 +50,7 @@ func TestUnportableIsPlaced(t *testing.T) {
 		`{"type":"object","properties":{"a":{"$ref":"#/definitions/missing"}}}`:                    "/definitions/missing",
 		`{"type":"object","properties":{"a":{"$ref":"https://example.com/y.json"}}}`:               "/properties/a/$ref",
 		`{"type":"object","properties":{"ok":{},"a/b c":{"type":"string","pattern":"^(?i)abc$"}}}`: "/properties/a~1b c/pattern",
+		`{"type":"object","properties":{"a":{"type":"string","pattern":"a\\"}}}`:                   "/properties/a/pattern",
 		`{"type":"object","patternProperties":{"(?i)a":{}}}`:                                       "/patternProperties",
 		`{"type":"object","properties":{"a":{"type":"str"}}}`:                                      "/properties/a/type",
 		`{"type":"object","required":null}`:                                                        "/required",
