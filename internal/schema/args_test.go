@@ -193,13 +193,13 @@ func TestNoNullOfAnyKeywords(t *testing.T) {
 		return "{" + strings.Join(members, ",") + "}"
 	}
 	found := 0
-	for range 5000 {
+	for range 2000 {
 		schema := []byte(`{"properties":{"a":` + property(5) + `}}`)
 		want := decodedNoNull(schema)
 		found += len(want)
 		require.Equal(t, want, NoNull(schema), "%s", schema)
 	}
-	assert.Greater(t, found, 1000)
+	assert.Greater(t, found, 300)
 }
 
 // decodedNoNull is [NoNull] by definition, as encoding/json reads a schema.
