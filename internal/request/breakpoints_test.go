@@ -43,6 +43,7 @@ func TestMarkBefore(t *testing.T) {
 		"all that stays":       {[]string{`{"role":"system","content":[{"text":"1.50","type":"text"}],"n":1.50}`}, wide(10, `"x"`), `{"role":"system","content":[{"text":"1.50","type":"text"` + mark + `}],"n":1.50}`},
 		"no mark yet":          {[]string{`{"role":"user","content":[{"type":"text","text":"Hello.","cache_control":null}]}`}, wide(10, `"x"`), marked},
 		"behind no thinking":   {[]string{hello, `{"role":"assistant","content":[{"type":"text","text":"Hm."},{"type":"thinking","thinking":"Hm."}]}`}, wide(10, `"x"`), `{"role":"assistant","content":[{"type":"text","text":"Hm."` + mark + `},{"type":"thinking","thinking":"Hm."}]}`},
+		"behind null":          {[]string{`{"role":"user","content":[{"type":"text","text":"Hello."},null]}`}, wide(10, `"x"`), `{"role":"user","content":[{"type":"text","text":"Hello."` + mark + `},null]}`},
 		"nothing to mark":      {[]string{`{"role":"user","content":""}`}, wide(10, `"x"`), `{"role":"user","content":""}`},
 		"the host marks":       {[]string{marked, `{"role":"assistant","content":"Hi."}`, hello}, wide(10, `"x"`), hello},
 		"it marks a content":   {[]string{hello}, wide(10, `[{"type":"text","text":"x"`+mark+`}]`), hello},

@@ -42,6 +42,7 @@ func TestFit(t *testing.T) {
 		{"a sound", []mcp.Content{mcp.NewAudioContent(long, "wav"), text}, []mcp.Content{textContent("<audio wav 103>"), text}},
 		{"a file", []mcp.Content{blob(60)}, []mcp.Content{textContent("<file m 62>")}},
 		{"together", []mcp.Content{mcp.NewImageContent(long[:20], ""), blob(10), mcp.NewImageContent(long[:9], "")}, []mcp.Content{mcp.NewImageContent(long[:20], ""), textContent("<file m 12>"), mcp.NewImageContent(long[:9], "")}},
+		{"a sound is a medium", []mcp.Content{mcp.NewImageContent(long[:20], ""), mcp.NewAudioContent(long[:11], ""), mcp.NewAudioContent(long[:10], "")}, []mcp.Content{mcp.NewImageContent(long[:20], ""), textContent("<audio  11>"), mcp.NewAudioContent(long[:10], "")}},
 		{"links", []mcp.Content{link(long[:30]), link(long[:10]), link("b")}, []mcp.Content{link(long[:30]), textContent("<link  10>"), link("b")}},
 		{"a long address", []mcp.Content{mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: long, Text: "text"})}, []mcp.Content{textContent("text")}},
 		{"anything else", []mcp.Content{mcp.ToolUseContent{Type: "tool_use", Name: long}}, []mcp.Content{textContent("<content  150>")}},
