@@ -6,6 +6,10 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mcphybrid/mcphybrid/internal/golden"
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -148,6 +152,40 @@ func TestSkillFilesGolden(t *testing.T) {
 	shown(&b, "a file system that fails", "", err)
 	golden.Compare(t, "skillfiles.golden", b.String())
 }
+
+// No file stays open, whatever is wrong with it.
+func TestFilesAreClosed(t *testing.T) {
+	t.Parallel()
+	c := &counting{MapFS: folder(map[string]string{"a/SKILL.md": frontMatter("a", ""), "b/SKILL.md": "", "c/SKILL.md": frontMatter("a", "")})}
+	list, err := LoadSkillsFS(c)
+	require.Error(t, err)
+	_, err = list[0].Load(t.Context())
+	require.NoError(t, err)
+	assert.Positive(t, c.opened)
+	assert.Equal(t, c.opened, c.closed)
+}
+
+// counting counts the files that are opened and closed.
+type counting struct {
+	fstest.MapFS
+	opened, closed int
+}
+
+func (c *counting) Open(name string) (fs.File, error) {
+	f, err := c.MapFS.Open(name)
+	if err != nil || !strings.HasSuffix(name, fileName) {
+		return f, err
+	}
+	c.opened++
+	return closing{f, c}, nil
+}
+
+type closing struct {
+	fs.File
+	of *counting
+}
+
+func (c closing) Close() error { c.of.closed++; return c.File.Close() }
 
 // broken is a file system that can't be read.
 type broken struct{}
