@@ -103,8 +103,12 @@ func pictures(t *testing.T, name, shows string, all []reading) {
 // testdata/dialects.golden has what the same keys mean in the file of each client.
 func TestDialectsGolden(t *testing.T) {
 	var all []reading
+	all = append(all,
+		reading{shows: "codex: numbers and texts as timeouts, references and folders", path: "a/.codex/config.toml", data: "[mcp_servers.s]\ncommand = 'run'\ntimeout = 120\nargs = ['$TOKEN', '${TOKEN}', '{env:TOKEN}', '$(x)']\n[mcp_servers.t]\ncommand = 'run'\ntimeout = '20s'\ncwd = 'sub'\n[mcp_servers.t.env]\nPORT = 80"},
+		reading{shows: "mcpb: a number as timeout", path: "b/manifest.json", data: `{"name": "b", "server": {"mcp_config": {"command": "run", "timeout": 5000, "args": ["$TOKEN", "{env:TOKEN}"]}}}`},
+	)
 	for _, d := range dialects {
-		if d.rewrite != nil {
+		if d.rewrite != nil || d.name == "codex" { // TOML
 			continue
 		}
 		first, last, _ := strings.Cut(d.at[0], ".")
@@ -117,9 +121,6 @@ func TestDialectsGolden(t *testing.T) {
 		}
 		file := func(shows, servers, beside string) {
 			r := reading{shows: d.name + ": " + shows, path: "a/.b/" + d.name + ".json", opts: Options{Dialect: d.name}, data: open + servers + end[:len(end)-1] + beside + "}"}
-			if d.name == "codex" { // TOML
-				return
-			}
 			all = append(all, r)
 		}
 		file("numbers as timeouts", `"s": {"command": "run", "timeout": 120, "type": "stdio"}, "u": {"url": "https://x.test", "timeout": 5000}`, "")
@@ -325,6 +326,10 @@ func TestServersGolden(t *testing.T) {
 		one("an empty object as timeout", `"command": "run", "timeout": {}`),
 		one("an object as timeout, with another member", `"command": "run", "timeout": {"startup": 300, "x": 3}`),
 		one("references", `"command": "${HOME}", "args": ["$HOME", "$${TOKEN}", "${env:TOKEN}", "${NOT_SET:-text}", "${EMPTY:-text}", "${TOKEN:-text}", "${a1}", "{env:TOKEN}", "a${userHome}b${/}", "${workspaceFolder}|${workspaceFolderBasename}|${__dirname}|${pathSeparator}"]`),
+		one("what are references of other clients", `"command": "run", "args": ["${NOT_SET:-{env:X}", "${NOT_SET:-$X}", "${NOT_SET:-$(x)}"], "env": {"{env:A}": "1", "$B": "2", "$(c)": "3"}`),
+		in("opencode", reading{shows: "opencode's references in a default and a name", data: `{"mcp": {"s": {"command": ["run", "${X:-{env:Y}"]}, "t": {"command": ["run"], "environment": {"{env:A}": "1"}}}}`}),
+		{shows: "a server of a workspace that is named", path: "servers.json", opts: Options{Dialect: "vscode", Workspace: "w"}, data: `{"servers": {"s": {"command": "run"}}}`},
+		{shows: "a server of a workspace that is not", path: "servers.json", opts: Options{Dialect: "vscode"}, data: `{"servers": {"s": {"command": "run"}}}`},
 		one("references that are not known", `"command": "run", "args": ["${}", "${x y}", "${other:thing}", "${secret12345}", "${unclosed", "${A:-${B}}", "${env:}", "${A:?must}", "${input:a:-b}"]`),
 		one("variables that are not set", `"command": "${NOT_SET}", "args": ["${NOT_SET}", "${ALSO_NOT}", "${sk_live_123}"]`),
 		one("variables that are not set, and another problem", `"command": "${NOT_SET}", "prefix": 3`),

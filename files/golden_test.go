@@ -140,6 +140,7 @@ func TestSkillFilesGolden(t *testing.T) {
 		{"nothing", nil}, {"one at the root, which hides those below", map[string]string{"SKILL.md": frontMatter("root", ""), "a/SKILL.md": frontMatter("a", "")}}, {"files of other names", map[string]string{"a/skill.md": frontMatter("a", ""), "b/SKILL.MD": frontMatter("b", ""), "SKILL.md.txt": ""}},
 		{"four levels", map[string]string{"a/b/c/d/SKILL.md": frontMatter("four", "")}}, {"five levels", map[string]string{"a/b/c/d/e/SKILL.md": frontMatter("five", "")}}, {"folders that are left out", map[string]string{".a/SKILL.md": frontMatter("a", ""), "node_modules/SKILL.md": frontMatter("b", ""), "node_modules2/SKILL.md": frontMatter("c", ""), "a.b/SKILL.md": frontMatter("d", "")}},
 		{"two names, three times", map[string]string{"a/SKILL.md": frontMatter("x", ""), "b/SKILL.md": frontMatter("y", ""), "c/SKILL.md": frontMatter("x", ""), "d/SKILL.md": frontMatter("x", ""), "e/SKILL.md": ""}}, {"a folder of that name", map[string]string{"a/SKILL.md/SKILL.md": frontMatter("x", ""), "b/SKILL.md": frontMatter("y", "")}},
+		{"a broken one of a name that is there", map[string]string{"a/SKILL.md": frontMatter("x", ""), "b/SKILL.md": "---\nname: x\n---\n"}},
 		{"as many folders as are looked at", deep(maxFolders-2, "x")}, {"one more", deep(maxFolders-1, "x")}, {"many more", deep(maxFolders+5, "x")},
 	} {
 		list, err := LoadSkillsFS(folder(c.files))
@@ -150,6 +151,9 @@ func TestSkillFilesGolden(t *testing.T) {
 	}
 	_, err := LoadSkillsFS(broken{})
 	shown(&b, "a file system that fails", "", err)
+	list, err := LoadSkillsFS(unlistable{folder(map[string]string{"a/SKILL.md": frontMatter("x", ""), "b/c/SKILL.md": frontMatter("y", "")})})
+	shown(&b, "a folder that can't be listed", fmt.Sprint(skillNames(list)), nil)
+	fmt.Fprintf(&b, "   ! %v\n", err)
 	golden.Compare(t, "skillfiles.golden", b.String())
 }
 
@@ -191,3 +195,13 @@ func (c closing) Close() error { c.of.closed++; return c.File.Close() }
 type broken struct{}
 
 func (broken) Open(string) (fs.File, error) { return nil, fs.ErrPermission }
+
+// unlistable has a folder b that can't be listed.
+type unlistable struct{ fstest.MapFS }
+
+func (u unlistable) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == "b" {
+		return nil, fs.ErrPermission
+	}
+	return u.MapFS.ReadDir(name)
+}
