@@ -21,10 +21,15 @@ func TestText(t *testing.T) {
 	}
 	number := 3
 	for want, v := range map[string]any{
-		`nil`:                             nil,
-		`{}`:                              inner{},
-		`{Names: []}`:                     inner{Names: []string{}},
-		`{Names: ["a", "b"], Any: 1m0s}`:  inner{[]string{"a", "b"}, time.Minute},
+		`nil`:                            nil,
+		`{}`:                             inner{},
+		`{Names: []}`:                    inner{Names: []string{}},
+		`{Names: ["a", "b"], Any: 1m0s}`: inner{[]string{"a", "b"}, time.Minute},
+		`{A: func, B: chan}`: struct {
+			A func()
+			B chan int
+			C func()
+		}{A: func() {}, B: make(chan int)},
 		`[nil, 3]`:                        []any{nil, &number},
 		"{\"a\": true, \"b\": nil}":       map[string]any{"b": []string(nil), "a": true},
 		"[`{\"a\":1}`, error \"no \\n\"]": []any{json.RawMessage(`{"a":1}`), errors.New("no \n")},

@@ -44,6 +44,8 @@ func TestMarkBefore(t *testing.T) {
 		"no mark yet":          {[]string{`{"role":"user","content":[{"type":"text","text":"Hello.","cache_control":null}]}`}, wide(10, `"x"`), marked},
 		"behind no thinking":   {[]string{hello, `{"role":"assistant","content":[{"type":"text","text":"Hm."},{"type":"thinking","thinking":"Hm."}]}`}, wide(10, `"x"`), `{"role":"assistant","content":[{"type":"text","text":"Hm."` + mark + `},{"type":"thinking","thinking":"Hm."}]}`},
 		"behind null":          {[]string{`{"role":"user","content":[{"type":"text","text":"Hello."},null]}`}, wide(10, `"x"`), `{"role":"user","content":[{"type":"text","text":"Hello."` + mark + `},null]}`},
+		"behind no block":      {[]string{`{"role":"user","content":[{"type":"text","text":"Hello."},{"type":5}]}`}, wide(10, `"x"`), `{"role":"user","content":[{"type":"text","text":"Hello."` + mark + `},{"type":5}]}`},
+		"no content":           {[]string{`{"role":"user"}`}, wide(10, `"x"`), `{"role":"user"}`},
 		"nothing to mark":      {[]string{`{"role":"user","content":""}`}, wide(10, `"x"`), `{"role":"user","content":""}`},
 		"the host marks":       {[]string{marked, `{"role":"assistant","content":"Hi."}`, hello}, wide(10, `"x"`), hello},
 		"it marks a content":   {[]string{hello}, wide(10, `[{"type":"text","text":"x"`+mark+`}]`), hello},
