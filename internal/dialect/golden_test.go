@@ -66,6 +66,7 @@ func TestConvertedGolden(t *testing.T) {
 		{"definitions of both words", `{"type":"object","properties":{"a":{"$ref":"#/definitions/A"},"b":{"$ref":"#/$defs/B"}},"$defs":{"B":{"type":"string"}},"definitions":{"A":{"type":"string"}}}`},
 		{"definitions that nothing refers to", `{"type":"object","$defs":{"A":{"$ref":"#/$defs/B"},"B":{}}}`},
 		{"names of parameters", `{"type":"object","properties":{"a.b-c_D9":{},"a b":{},"é":{},"":{},"` + strings.Repeat("n", 64) + `":{},"` + strings.Repeat("m", 65) + `":{},"o":{"properties":{"a b":{}},"required":["a b","z"]}},"required":["a.b-c_D9","a b","z"]}`},
+		props("names that look like expressions", `"(?=x)":{"type":"string"},"(":{"dependentSchemas":{"(?!a)":{"type":"object"}}}`),
 		{"required of nothing", `{"type":"object","required":["a"]}`},
 		{"required, all known", `{"type":"object","properties":{"a":{}},"required":["a"]}`},
 		{"required that is no list", `{"type":"object","required":"a"}`},
