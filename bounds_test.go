@@ -296,16 +296,19 @@ func TestSlowToolAmongOthers(t *testing.T) {
 }
 
 // A line without end, and bytes without end on standard error, cost a while and
-// then the server.
+// then the server, perhaps before it has started.
 func TestLineWithoutEnd(t *testing.T) {
 	t.Parallel()
 	cfg := child(t, "a", "endless")
 	cfg.Env["AFTER"] = "tools/list"
 	m := NewManager(&Options{Limits: config.Limits{Reconnect: -1, MaxMessage: 1 << 20}, Servers: []ServerConfig{cfg}})
 	defer m.Close()
-	require.NoError(t, m.Start(t.Context()))
+	const want = "a line has more bytes than 16 times the limit of 1048576"
+	if err := m.Start(t.Context()); err != nil {
+		assert.ErrorContains(t, err, want)
+	}
 	soon(t, func() bool { return m.Servers()[0].State == StateDown })
-	assert.ErrorContains(t, m.Servers()[0].Err, "a line has more bytes than 16 times the limit of 1048576")
+	assert.ErrorContains(t, m.Servers()[0].Err, want)
 }
 
 // However often a server is tried in vain, one timer waits for the next attempt.
