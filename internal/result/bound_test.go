@@ -44,6 +44,7 @@ func TestFit(t *testing.T) {
 		{"together", []mcp.Content{mcp.NewImageContent(long[:20], ""), blob(10), mcp.NewImageContent(long[:9], "")}, []mcp.Content{mcp.NewImageContent(long[:20], ""), textContent("<file m 12>"), mcp.NewImageContent(long[:9], "")}},
 		{"a sound is a medium", []mcp.Content{mcp.NewImageContent(long[:20], ""), mcp.NewAudioContent(long[:11], ""), mcp.NewAudioContent(long[:10], "")}, []mcp.Content{mcp.NewImageContent(long[:20], ""), textContent("<audio  11>"), mcp.NewAudioContent(long[:10], "")}},
 		{"links", []mcp.Content{link(long[:30]), link(long[:10]), link("b")}, []mcp.Content{link(long[:30]), textContent("<link  10>"), link("b")}},
+		{"a link's type", []mcp.Content{mcp.NewResourceLink("", long[:20], "", long[:13]), mcp.NewResourceLink("", long[:20], "", long[:14])}, []mcp.Content{mcp.NewResourceLink("", long[:20], "", long[:13]), textContent("<link " + long[:14] + " 34>")}},
 		{"a long address", []mcp.Content{mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: long, Text: "text"})}, []mcp.Content{textContent("text")}},
 		{"anything else", []mcp.Content{mcp.ToolUseContent{Type: "tool_use", Name: long}}, []mcp.Content{textContent("<content  150>")}},
 		{"pointers", []mcp.Content{&text, nil, none, (*mcp.EmbeddedResource)(nil), mcp.EmbeddedResource{}}, []mcp.Content{text}},

@@ -54,6 +54,8 @@ func TestSayOnce(t *testing.T) {
 		{"a text for each element", withStructured(`{"result":[{"a":1},{"a":2}]}`, "{\n     \"a\": 1\n}", "{\n     \"a\": 2\n}"), 28, []string{`{"result":[{"a":1},{"a":2}]}`}, `{"result":[{"a":1},{"a":2}]}`},
 		{"in another order", withStructured(`{"result":[{"a":1},{"a":2}]}`, "{\n     \"a\": 2\n}", "{\n     \"a\": 1\n}"), 28, []string{"{\n     \"a\": 2\n}", "{\n     \"a\": 1\n}"}, ""},
 		{"a text wrapped", withStructured(`{"result":"a \"b\""}`, `a "b"`), 8, []string{`a "b"`}, ""},
+		{"one element", withStructured(`{"result":[{"a":1}]}`, "{\n     \"a\": 1\n}"), 10, []string{"{\n     \"a\": 1\n}"}, ""},
+		{"no element", withStructured(`{"result":[]}`, "nothing here"), 5, []string{"nothing here"}, `{"result":[]}`},
 		{"a string", withStructured(`"a \"b\""`, `a "b"`, "c"), 8, []string{`a "b"`, "c"}, ""},
 		{"with more words, and both fit", withStructured(object, "found:", pretty, "."), 26, []string{"found:", object, "."}, object},
 		{"with more words", withStructured(object, "found:", pretty), 20, []string{"found:", object}, ""},

@@ -149,6 +149,20 @@ func TestIncluding(t *testing.T) {
 }
 
 // A long intent is cut, between code points.
+// A session without an intent has the rules that are for each, whatever else a pattern matches.
+func TestRulesOfNoIntent(t *testing.T) {
+	t.Parallel()
+	var rules []Rule
+	for _, intent := range []string{"", "*", "**", "?", "a", "a*"} {
+		rules = append(rules, Rule{Name: "r", Intent: intent, Patterns: []string{"x"}, Action: Include})
+	}
+	set, err := NewSet(rules)
+	require.NoError(t, err)
+	assert.Equal(t, []bool{true, true, false, false, false, false}, set.Applying(""))
+	assert.Equal(t, []bool{true, true, true, true, true, true}, set.Applying("a"))
+	assert.Equal(t, []bool{true, true, true, false, false, false}, set.Applying("b c"))
+}
+
 func TestCutIntent(t *testing.T) {
 	for behind := range 4 {
 		begin := strings.Repeat("x", 1000-behind)
