@@ -58,10 +58,11 @@ var bundleFolders = strings.NewReplacer("${HOME}", "${userHome}", "${DESKTOP}", 
 // if it has none.
 func readBundle(top object, _ *notes) (object, error) {
 	var b bundle
-	manifest, err := json.Marshal(top.values)
-	if err != nil || json.Unmarshal(manifest, &b) != nil {
+	manifest, _ := json.Marshal(top.values)
+	if json.Unmarshal(manifest, &b) != nil {
 		return object{}, errors.New(`want "command", "args" and "env" in "server.mcp_config", and an object for each member of "user_config"`)
 	}
+	var err error
 	fill := func(s string) string {
 		return settingReference.ReplaceAllStringFunc(bundleFolders.Replace(s), func(reference string) string {
 			name := settingReference.FindStringSubmatch(reference)[1]

@@ -120,10 +120,7 @@ func foldCase(s string) string {
 
 // fileWith returns a file with one server and the inputs that it needs.
 func fileWith(name string, server any, inputs []prompt) (object, error) {
-	file, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: server}, "inputs": inputs})
-	if err != nil {
-		return object{}, err
-	}
+	file, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{name: server}, "inputs": inputs}) // all of it came from JSON
 	return parseObject(file)
 }
 
@@ -223,12 +220,9 @@ func parseDocument(data []byte, o *source) (*document, error) {
 // membersOf returns the servers in an object, by their names, or in a list, each with its
 // "name".
 func membersOf(servers json.RawMessage) ([]text.Member, error) {
-	if kind(servers) != "array" {
-		return text.Members(servers)
-	}
 	var list []json.RawMessage
-	if err := json.Unmarshal(servers, &list); err != nil {
-		return nil, err
+	if kind(servers) != "array" || json.Unmarshal(servers, &list) != nil {
+		return text.Members(servers)
 	}
 	var members []text.Member
 	for i, value := range list {

@@ -346,7 +346,7 @@ func TestHeaderAndEnvNames(t *testing.T) {
 		assert.NoError(t, err, "header %q", name)
 	}
 	for name, quoted := range map[string]string{
-		"": "", " ": " ", "a b": "a …", "a:": "a:", "a\n": "a\n", "é": "é", "\u212a": "\u212a", "a\"": "a\"", "a(b)": "a(b)", "a/b": "a/b", "a\x7f": "a\x7f",
+		"": "", " ": " ", " b": " …", "a b": "a …", "a:": "a:", "a\n": "a\n", "é": "é", "\u212a": "\u212a", "a\"": "a\"", "a(b)": "a(b)", "a/b": "a/b", "a\x7f": "a\x7f",
 	} {
 		_, err := parseOne(fmt.Sprintf(`"url": "http://h", "headers": {%s: "v"}`, jsonString(t, name)))
 		assert.ErrorContains(t, err, fmt.Sprintf("the header %q is malformed", quoted))
@@ -355,7 +355,7 @@ func TestHeaderAndEnvNames(t *testing.T) {
 		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%q: "v"}`, name))
 		assert.NoError(t, err, "variable %q", name)
 	}
-	for name, quoted := range map[string]string{"": "", "A=B": "A=…", "=": "=", "A\x00B": "A\x00…"} {
+	for name, quoted := range map[string]string{"": "", "A=B": "A=…", "=": "=", "=B": "=…", "A\x00B": "A\x00…"} {
 		_, err := parseOne(fmt.Sprintf(`"command": "run", "env": {%s: "v"}`, jsonString(t, name)))
 		assert.ErrorContains(t, err, fmt.Sprintf("the environment variable %q can't be set", quoted))
 	}

@@ -103,8 +103,12 @@ func pictures(t *testing.T, name, shows string, all []reading) {
 // testdata/dialects.golden has what the same keys mean in the file of each client.
 func TestDialectsGolden(t *testing.T) {
 	var all []reading
+	all = append(all,
+		reading{shows: "codex: numbers and texts as timeouts, references and folders", path: "a/.codex/config.toml", data: "[mcp_servers.s]\ncommand = 'run'\ntimeout = 120\nargs = ['$TOKEN', '${TOKEN}', '{env:TOKEN}', '$(x)']\n[mcp_servers.t]\ncommand = 'run'\ntimeout = '20s'\ncwd = 'sub'\n[mcp_servers.t.env]\nPORT = 80"},
+		reading{shows: "mcpb: a number as timeout", path: "b/manifest.json", data: `{"name": "b", "server": {"mcp_config": {"command": "run", "timeout": 5000, "args": ["$TOKEN", "{env:TOKEN}"]}}}`},
+	)
 	for _, d := range dialects {
-		if d.rewrite != nil {
+		if d.rewrite != nil || d.name == "codex" { // TOML
 			continue
 		}
 		first, last, _ := strings.Cut(d.at[0], ".")
@@ -117,9 +121,6 @@ func TestDialectsGolden(t *testing.T) {
 		}
 		file := func(shows, servers, beside string) {
 			r := reading{shows: d.name + ": " + shows, path: "a/.b/" + d.name + ".json", opts: Options{Dialect: d.name}, data: open + servers + end[:len(end)-1] + beside + "}"}
-			if d.name == "codex" { // TOML
-				return
-			}
 			all = append(all, r)
 		}
 		file("numbers as timeouts", `"s": {"command": "run", "timeout": 120, "type": "stdio"}, "u": {"url": "https://x.test", "timeout": 5000}`, "")
@@ -150,6 +151,7 @@ func TestFilesGolden(t *testing.T) {
 		{shows: "null", data: `null`},
 		{shows: "not JSON", data: `{"mcpServers": x}`},
 		{shows: "comments, a trailing comma and a mark at the start", data: "\ufeff{// one\r\"mcpServers\": {/* two, */ \"s\": {\"command\": \"run\",}, }, }"},
+		{shows: "line breaks of all kinds, also at the end", data: "{\r// one\r\n// two\r\r\n\"mcpServers\": // three\r{}}\r"},
 		{shows: "a comma without a value", data: "{\"mcpServers\":\n {/* x */ , \"s\": {}}}"},
 		{shows: "a comma in a list", data: "{\"mcpServers\": {\"s\": {\"args\": [ // x, {\n ,]}}}"},
 		{shows: "a comment without end", data: "{\"mcpServers\": {} /* x"},
@@ -165,6 +167,7 @@ func TestFilesGolden(t *testing.T) {
 		{shows: "an object with a key twice on the way", data: `{"mcp": {"servers": {}, "servers": {}}}`},
 		{shows: "null is as good as none", data: `{"mcpServers": null, "amp": {"mcpServers": {}}, "amp.mcpServers": null}`},
 		{shows: "a key twice", data: `{"mcpServers": {}, "mcpServers": {}}`},
+		{shows: "two keys twice", data: `{"mcpServers": {}, "a": 1, "a": 2, "mcpServers": {}}`},
 		{shows: "servers of two clients", data: `{"mcpServers": {}, "context_servers": {}}`},
 		{shows: "shared keys beside the servers", data: `{"extensions": {"a": true}, "mcpServers": {"s": {"command": "run"}}, "mcp": {"x": 1}, "packages": [], "remotes": []}`},
 		{shows: "two shared keys only", data: `{"extensions": {}, "mcp": {}}`},
@@ -264,7 +267,7 @@ func TestServersGolden(t *testing.T) {
 		one("a number in the environment of such an object", `"command": {"path": "run", "env": {"A": 1}}`),
 		one("a command that is an object with a key twice", `"command": {"path": "run", "path": "walk"}`),
 		one("variables handed on", `"command": "run", "env_keys": ["TOKEN", "A_B"], "env": {"A_B": "own"}, "env_vars": ["a1", {"name": "EMPTY"}, {"name": "NOT_SET", "source": "local"}]`),
-		one("variables handed on that can't be", `"command": "run", "env_vars": [3, "", {"name": ""}, {"name": "X", "source": "remote"}, {"name": "sk-123", "source": "a1b"}]`),
+		one("variables handed on that can't be", `"command": "run", "env_vars": [3, "", {"name": ""}, {"name": "X", "source": "remote"}, {"name": "sk-123", "source": "a1b"}, {"source": "remote"}]`),
 		one("a variable that Goose needs and nobody has", `"command": "run", "env_keys": ["NOT_SET"]`),
 		one("addresses of other names", `"serverUrl": "https://x.test/a"`),
 		one("two addresses", `"url": "https://x.test/a", "uri": "https://x.test/b"`),
@@ -304,6 +307,7 @@ func TestServersGolden(t *testing.T) {
 		one("our own keys", `"command": "run", "needs": {"a": ["b"]}, "resultSelect": {"a": "${x}"}, "prefix": "p", "protocol": "2025-11-25", "eager": true, "noInstructions": true, "noSkills": true, "unlistedResources": true, "callTimeout": "1m"`),
 		one("signing in", `"url": "https://x.test", "oauth": {"client_id": "c", "clientSecret": "x", "scope": "a b", "callbackPort": 8080, "enabled": true, "x": 1, "resource": null}`),
 		one("signing in by a word", `"url": "https://x.test", "auth": "oauth"`),
+		one("settings to sign in that are in no object", `"url": "https://x.test", "clientId": "c", "client_secret": "x", "scope": "a", "grantType": "client_credentials"`),
 		one("signing in, switched off", `"url": "https://x.test", "oauth": false, "auth": {"enabled": false, "clientId": "c"}`),
 		one("signing in in other words", `"url": "https://x.test", "oauth": true, "scopes": ["a"], "oauth_resource": "https://r.test", "oauth_client_id": "c", "oauth_callback_port": 70000`),
 		one("signing in, with lists and wrong kinds", `"url": "https://x.test", "oauth": {"scopes": ["a", "b"], "clientId": 3, "enabled": "x", "redirectUri": "http://127.0.0.1:1/", "authorizationUrl": "https://a.test", "token_endpoint": "https://t.test"}`),
@@ -323,7 +327,12 @@ func TestServersGolden(t *testing.T) {
 		one("an empty object as timeout", `"command": "run", "timeout": {}`),
 		one("an object as timeout, with another member", `"command": "run", "timeout": {"startup": 300, "x": 3}`),
 		one("references", `"command": "${HOME}", "args": ["$HOME", "$${TOKEN}", "${env:TOKEN}", "${NOT_SET:-text}", "${EMPTY:-text}", "${TOKEN:-text}", "${a1}", "{env:TOKEN}", "a${userHome}b${/}", "${workspaceFolder}|${workspaceFolderBasename}|${__dirname}|${pathSeparator}"]`),
+		one("what are references of other clients", `"command": "run", "args": ["${NOT_SET:-{env:X}", "${NOT_SET:-$X}", "${NOT_SET:-$(x)}"], "env": {"{env:A}": "1", "$B": "2", "$(c)": "3"}`),
+		in("opencode", reading{shows: "opencode's references in a default and a name", data: `{"mcp": {"s": {"command": ["run", "${X:-{env:Y}"]}, "t": {"command": ["run"], "environment": {"{env:A}": "1"}}}}`}),
+		{shows: "a server of a workspace that is named", path: "servers.json", opts: Options{Dialect: "vscode", Workspace: "w"}, data: `{"servers": {"s": {"command": "run"}}}`},
+		{shows: "a server of a workspace that is not", path: "servers.json", opts: Options{Dialect: "vscode"}, data: `{"servers": {"s": {"command": "run"}}}`},
 		one("references that are not known", `"command": "run", "args": ["${}", "${x y}", "${other:thing}", "${secret12345}", "${unclosed", "${A:-${B}}", "${env:}", "${A:?must}", "${input:a:-b}"]`),
+		one("names that begin with a digit", `"command": "run", "args": ["${0A}", "${9A}", "${A0}", "${env:0A}", "${env:9A}", "${env:1_A}"]`),
 		one("variables that are not set", `"command": "${NOT_SET}", "args": ["${NOT_SET}", "${ALSO_NOT}", "${sk_live_123}"]`),
 		one("variables that are not set, and another problem", `"command": "${NOT_SET}", "prefix": 3`),
 		one("references where names are", `"command": "run", "env": {"${A}": "1"}, "headers": {"${B}": "2"}, "prefix": "${C}", "tools": {"allow": ["${D}"]}, "needs": {"x": ["${E}"]}, "resultSelect": {"${F}": "."}`),
@@ -339,6 +348,7 @@ func TestServersGolden(t *testing.T) {
 		asks("va", one("inputs", `"command": "${input:a}", "args": ["${input:b}", "x${input:a}y"]`)),
 		asks("https://x.test", one("an address that the user says", `"url": "${input:a}", "headers": {"A": "${input:b}"}`)),
 		asks("", one("nobody to ask", `"command": "${input:a}"`)),
+		{shows: "nobody to ask for what is told at length", data: `{"mcpServers": {"s": {"command": "${input:a}"}}, "inputs": [{"id": "a", "type": "promptString", "description": "` + strings.Repeat("d", 201) + `"}]}`},
 		asks("x", one("inputs that are not there or not known", `"command": "${input:z}", "args": ["${input:c}", "${input:sk12}"]`)),
 		asks("x", one("nobody is asked if something else is missing", `"command": "${input:a}", "args": ["${NOT_SET}"]`)),
 		asks("variables", one("a file of variables that the user says", `"command": "run", "envFile": "${input:b}"`)),
@@ -386,6 +396,7 @@ func TestPublishedGolden(t *testing.T) {
 		off,
 		npm("an argument of each kind", `"version": "1.2", "runtimeArguments": [{"value": "--quiet"}], "packageArguments": [{"type": "named", "name": "--a", "value": "1"}, {"type": "named", "name": "--b"}, {"value": ""}, {"default": "d"}, {"valueHint": "hint", "isRequired": true, "description": "A hint"}, {"name": "pick", "isRequired": true, "choices": ["x", "y"], "isSecret": true}], "environmentVariables": [{"name": "K", "value": "v"}, {"name": "L"}]`),
 		npm("variables", `"packageArguments": [{"value": "{a}-{b}-{a}{json: 1}", "variables": {"a": {"value": "1"}, "b": {"default": "2"}}}, {"value": "{c}", "variables": {"c": {}}}, {"value": "{d}", "default": "fallback", "variables": {"d": {}}}]`),
+		npm("several variables that are asked for", `"packageArguments": [{"value": "{a}-{b}/{c}{d}", "variables": {"a": {"isRequired": true}, "b": {"isRequired": true}, "c": {"value": "C"}, "d": {"isRequired": true}}}]`),
 		npm("a variable that is not there", `"packageArguments": [{"value": "{a}"}]`),
 		npm("references", `"packageArguments": [{"value": "${HOME}"}]`),
 		npm("a reference put together", `"packageArguments": [{"value": "${b}", "variables": {"b": {"value": "{HOME}"}}}]`),

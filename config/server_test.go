@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcphybrid/mcphybrid/internal/golden"
 )
 
 // However something of a configuration is printed or logged, its secrets are not shown. Its
@@ -74,4 +78,56 @@ func TestPrintedServers(t *testing.T) {
 	assert.Equal(t, `server "a" at https://h, headers ["B"]`, Server{Name: "a", URL: "https://ann:secret@h/x?y=z", Headers: map[string]string{"B": "secret"}}.String())
 	assert.Equal(t, `server "a" by "run" with 2 arguments, environment ["C"]`, Server{Name: "a", Command: "run secret", Args: []string{"x", "y"}, Env: map[string]string{"C": "secret"}}.String())
 	assert.Equal(t, `server "a" in this process`, Server{Name: "a", InProcess: struct{ InProcessServer }{}, Command: "secret"}.String())
+}
+
+// A copy has all that a server has, and shares no list, map or object with it.
+func TestCloneSharesNothing(t *testing.T) {
+	t.Parallel()
+	var s Server
+	fill(reflect.ValueOf(&s).Elem(), "first")
+	full := golden.Text(s)
+	changed := s.Clone()
+	assert.Equal(t, full, golden.Text(changed))
+	fill(reflect.ValueOf(&changed).Elem(), "other")
+	assert.Equal(t, full, golden.Text(s))
+	assert.Equal(t, strings.ReplaceAll(full, "first", "other"), golden.Text(changed))
+	assert.Equal(t, Server{}, Server{}.Clone())
+}
+
+// fill writes a text into all that v has, in place where there is something.
+func fill(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), text)
+		}
+	case reflect.Pointer:
+		if v.Type() == reflect.TypeFor[*OAuth]() {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			fill(v.Elem(), text)
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		key, value := reflect.ValueOf("key"), reflect.New(v.Type().Elem()).Elem()
+		if had := v.MapIndex(key); had.IsValid() {
+			value.Set(had)
+		}
+		fill(value, text)
+		v.SetMapIndex(key, value)
+	case reflect.Slice:
+		if v.IsNil() {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		}
+		fill(v.Index(0), text)
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int64:
+		v.SetInt(7)
+	}
 }

@@ -14,9 +14,12 @@ func TestLinesOfRepeatedNames(t *testing.T) {
 		"\ufeff{\"mcpServers\": {\"a\": {},\n\"a\": {},\r\n\"a\": {}}}":                                                                                       "lines 1, 2 and 3",
 		"{\"mcpServers\": {\n\"a\": {\"command\": \"x\", \"env\": {\"a\": \"1\"}},\n\"b\": {\"command\": \"b\", \"args\": [\"a\", {\"a\": 1}]},\n\"a\": {}}}": "lines 2 and 4",
 		"{\"mcp\": {\"servers\": {\n\"a\": {},\n\"a\": {}}}}":                                                                                                 "lines 2 and 3",
+		"{\"mcpServers\": {\n\"a\": {\"x\": 1e400},\n\"a\": {}}}":                                                                                             "lines 2 and 3",
 	} {
 		_, err := parseConfig([]byte(text), environment())
 		assert.ErrorContains(t, err, `server "a": it is defined `, text)
 		assert.ErrorContains(t, err, "times, in "+says+": keep one, or give each a name of its own", text)
 	}
+	_, err := parseConfig([]byte(`{"mcpServers": {"a": {}, "a": {}}, "x": {"mcpServers": {"a": {}}}}`), environment())
+	assert.EqualError(t, err, `server "a": it is defined 2 times`, "which of three can't be told")
 }

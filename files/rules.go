@@ -63,7 +63,7 @@ func ParseRules(data []byte, name string) ([]mcphybrid.Rule, error) {
 	f := ruleFile{name: name}
 	list := f.read(root)
 	if f.more > 0 {
-		f.problems = append(f.problems, fmt.Errorf("mcphybrid: %s: there are %d more problems", name, f.more))
+		f.problems = append(f.problems, fmt.Errorf("mcphybrid: %s: and %s", name, text.Counted(f.more, "more problem")))
 	}
 	if f.problems != nil {
 		return nil, errors.Join(f.problems...)

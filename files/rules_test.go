@@ -195,7 +195,7 @@ func TestSpecE5RuleFilesAreRefused(t *testing.T) {
 			"line 6, column 3: a rule is an integer, want an object", "line 7, column 3: a rule is an integer, want an object",
 			"line 8, column 3: a rule is an integer, want an object", "line 9, column 3: a rule is an integer, want an object",
 			"line 10, column 3: a rule is an integer, want an object", "line 11, column 3: a rule is an integer, want an object",
-			"there are 990 more problems",
+			"and 990 more problems",
 		}},
 		{"many rules", "f.yaml", "rules:\n- &a " + valid + strings.Repeat("\n- *a", 10_000), []string{`line 10002, column 3: there are more than 10000 rules`}},
 	}

@@ -136,10 +136,7 @@ func (t *jsonTree) node(depth int) (*yaml.Node, error) {
 	if depth == ruleDepth && n.Kind != yaml.ScalarNode {
 		return n, t.dec.Decode(new(json.RawMessage))
 	}
-	token, err := t.dec.Token()
-	if err != nil {
-		return nil, err // never: the document is valid
-	}
+	token, err := t.dec.Token() // which never fails: the document is valid
 	switch v := token.(type) {
 	case json.Delim:
 		for t.dec.More() {

@@ -57,4 +57,7 @@ func TestLinks(t *testing.T) {
 	write(file, strings.Repeat("x", 1<<20+1))
 	_, err = list[i].Load(t.Context())
 	assert.ErrorContains(t, err, "more than 1048576 bytes")
+	require.NoError(t, os.RemoveAll(dir))
+	_, err = list[i].Load(t.Context())
+	assert.ErrorIs(t, err, fs.ErrNotExist, "without the folder itself")
 }

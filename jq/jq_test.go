@@ -270,6 +270,9 @@ func TestShape(t *testing.T) {
 		"nothing":                                "",
 		"Found 2 issues:\n{\"n\": [true, null]}": `{n: [2 × boolean]}`,
 		"{\"a b\": {}, \"\": 1, \"2\": 1}":       `{"": number, "2": number, "a b": {}}`,
+		`{"azAZ09_": 1, "_": 1, "0a": 1, "9": 1}`: `{"0a": number, "9": number, _: number, azAZ09_: number}`,
+		`{"a-": 1, "é": 1, "A": 1, "Z": 1}`:       `{A: number, Z: number, "a-": number, "é": number}`,
+		`{"a": 1, "z": 1, "a:": 1, "@": 1}`:       `{"@": number, a: number, "a:": number, z: number}`,
 	} {
 		assert.Equal(t, want, Selector{}.Shape(text), text)
 	}

@@ -51,18 +51,24 @@ func TestRefusedForms(t *testing.T) {
 		assert.ErrorContains(t, err, want, expression)
 	}
 	for expression, want := range map[string]string{
-		`[[1]] | join("")`: "join can't join array",
-		`[{}] | join("")`:  "join can't join object",
-		`"x" | join("")`:   "join needs an array and a string, not string and string",
-		`["x"] | join(1)`:  "join needs an array and a string, not array and number",
-		`"x" | split(1)`:   "split needs two strings, not string and number",
-		`1 | split("x")`:   "split needs two strings, not number and string",
-		`"x" | test(1)`:    "test needs two strings, not string and number",
-		`"[1" | fromjson`:  "fromjson cannot be applied",
-		`5 | fromjson`:     "fromjson",
-		`"x" | tonumber`:   "tonumber",
-		`{} * 2`:           "only numbers can be multiplied and divided, not object and number",
-		`2 / "x"`:          "only numbers can be multiplied and divided, not number and string",
+		`[[1]] | join("")`:                      "join can't join array",
+		`[{}] | join("")`:                       "join can't join object",
+		`"x" | join("")`:                        "join needs an array and a string, not string and string",
+		`["x"] | join(1)`:                       "join needs an array and a string, not array and number",
+		`"x" | split(1)`:                        "split needs two strings, not string and number",
+		`1 | split("x")`:                        "split needs two strings, not number and string",
+		`"x" | test(1)`:                         "test needs two strings, not string and number",
+		`"[1" | fromjson`:                       "fromjson cannot be applied",
+		`5 | fromjson`:                          "fromjson",
+		`"x" | tonumber`:                        "tonumber",
+		`{} * 2`:                                "only numbers can be multiplied and divided, not object and number",
+		`2 / "x"`:                               "only numbers can be multiplied and divided, not number and string",
+		`[range(9000)] as $x | "\($x)"`:         "a part of a string has more than 16384 bytes",
+		`[range(9000)] as $x | "a\(1, $x)b"`:    "a part of a string has more than 16384 bytes",
+		`getpath(["a", [range(20)]])`:           "the array is too large to be looked for in another",
+		`"x" | test("a{900}b{900}c{900}")`:      "the regular expression is too large for the text",
+		`until(false; .)`:                       errSteps.Error(),
+		`[range(3) | until(false; .)] | length`: errSteps.Error(),
 	} {
 		_, err := Selector{}.Select(t.Context(), expression, issues)
 		assert.ErrorContains(t, err, want, expression)

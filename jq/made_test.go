@@ -2,6 +2,7 @@ package jq
 
 import (
 	"errors"
+	"math/big"
 	"regexp/syntax"
 	"strings"
 	"testing"
@@ -43,6 +44,25 @@ func TestWhatIsMadeIsPaid(t *testing.T) {
 		assert.True(t, s.over, name)
 		assert.Zero(t, s.bytes, name)
 	}
+}
+
+// Strings with parts are paid for as they are made, those without are there already; and the last byte
+// may be spent.
+func TestWhatIsPaidToTheLastByte(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]bool{`"abc"`: false, `"a\(.)c"`: true, `"\(.)" | length`: true, `. + 1`: false, `[.]`: true, `{a: .}`: true} {
+		code, spent, err := compile(expression)
+		require.NoError(t, err)
+		_, err = evaluate(t.Context(), code, spent, 5)
+		require.NoError(t, err, expression)
+		assert.Equal(t, want, spent.bytes > 0, expression)
+	}
+	s := &spending{bytes: MaxMade - 5}
+	assert.True(t, s.pay(5))
+	assert.False(t, s.pay(1))
+	assert.True(t, s.over)
+	assert.Equal(t, 1000, cost(new(big.Int).Lsh(big.NewInt(1), 2999), 1<<20))
+	assert.Equal(t, 16, cost(big.NewInt(7), 1<<20))
 }
 
 // A regular expression may have 5000 instructions, and these may be asked for each of 100 MiB.

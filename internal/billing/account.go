@@ -130,7 +130,7 @@ func (a *Account) points(q Request) (points []int) {
 		return points
 	case AtSections:
 		for n := 1; n < len(q); n++ {
-			if q[n-1].Kind != Message && q[n].Kind != q[n-1].Kind {
+			if q[n].Kind != q[n-1].Kind {
 				points = append(points, n)
 			}
 		}

@@ -127,7 +127,7 @@ func (p pieces) apply(old map[string][]string) (map[string][]string, error) {
 			switch {
 			case p.N == 0:
 				list = append(list, p.New)
-			case p.From < 0 || p.N < 0 || p.From > len(old) || p.N > len(old)-p.From || len(list)+p.N > len(old)+len(of):
+			case p.From < 0 || p.N < 0 || p.N > len(old)-p.From || len(list)+p.N > len(old)+len(of):
 				return nil, errPieces // no element of old is there twice
 			default:
 				list = append(list, old[p.From:p.From+p.N]...)
@@ -144,7 +144,7 @@ func (k *Keeper) part(key string) ([]byte, error) {
 		return nil, errGone
 	}
 	data, err := k.parts.Get(key)
-	if err == nil && (data == nil || store.KeyOf(data) != key) {
+	if err == nil && store.KeyOf(data) != key {
 		err = errGone
 	}
 	return data, err

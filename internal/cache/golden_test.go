@@ -225,7 +225,11 @@ func TestGoldenWalks(t *testing.T) {
 							w.doc.Fail(nil)
 							w.doc.FailParts(nil)
 						}
+						if n := w.doc.Gets(); n > 0 {
+							w.say("    parts asked for: %d\n", n)
+						}
 						w.shows()
+						w.doc.Gets()
 					}
 					w.doc.Fail(nil)
 					w.doc.FailParts(nil)

@@ -42,6 +42,10 @@ func TestBase(t *testing.T) {
 		for i := range servers {
 			require.NotNil(t, found.Server(fmt.Sprint("s", i)))
 		}
+		doc.Gets()
+		_, err = reader.Read()
+		require.NoError(t, err)
+		assert.Zero(t, doc.Gets(), "the base is known")
 		written := 0
 		const changes = 200
 		for i := range changes {

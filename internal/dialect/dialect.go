@@ -87,7 +87,7 @@ var keywords = map[string]operand{
 	"minLength": aCount, "maxLength": aCount, "minItems": aCount, "maxItems": aCount,
 	"minProperties": aCount, "maxProperties": aCount, "minContains": aCount, "maxContains": aCount,
 	"uniqueItems": aBool, "deprecated": aBool, "readOnly": aBool, "writeOnly": aBool,
-	"enum": alternatives, "examples": someValues,
+	"enum": alternatives, "examples": someValues, "const": anything,
 	"dependencies": outdated, "$recursiveRef": outdated, "$recursiveAnchor": outdated, "$vocabulary": outdated,
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,12 +58,16 @@ func TestConvertedGolden(t *testing.T) {
 		{"references to each other", `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"object","description":"DA","properties":{"b":{"$ref":"#/$defs/B"}}},"B":{"type":"array","items":{"$ref":"#/$defs/A"}}}}`},
 		{"a dynamic reference", `{"type":"object","properties":{"a":{"$dynamicRef":"#/$defs/A"}},"$defs":{"A":{"$dynamicAnchor":"x","type":"string"}}}`},
 		{"a part that is its own document", `{"type":"object","properties":{"a":{"$id":"x","$ref":"#/$defs/A","$defs":{"A":{"type":"string"}}}},"$defs":{"A":{"type":"integer"}}}`},
+		{"parts that are their own documents, and one that is not", `{"type":"object","allOf":[{"$id":"x","$ref":"#/$defs/A"},{"$ref":"#/$defs/B"},{"$id":"#y","$ref":"#/$defs/C"}],"$defs":{"A":{"title":"A"},"B":{"description":"B"},"C":{"properties":{"c":{}}}}}`},
+		{"an id of draft 4, by another draft", `{"type":"object","properties":{"a":{"id":"x","$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`},
+		{"references of another document", `{"type":"object","properties":{"a":{"$ref":"/$defs/A"},"b":{"$ref":""},"c":{"$ref":"x#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`},
 		{"a document that names itself", `{"$id":"x","$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string"}}}`},
 		{"references that make it much larger", chain(3, strings.Repeat("x", 900))},
 		{"references that make it a little larger", chain(3, strings.Repeat("x", 100))},
 		{"definitions of both words", `{"type":"object","properties":{"a":{"$ref":"#/definitions/A"},"b":{"$ref":"#/$defs/B"}},"$defs":{"B":{"type":"string"}},"definitions":{"A":{"type":"string"}}}`},
 		{"definitions that nothing refers to", `{"type":"object","$defs":{"A":{"$ref":"#/$defs/B"},"B":{}}}`},
 		{"names of parameters", `{"type":"object","properties":{"a.b-c_D9":{},"a b":{},"é":{},"":{},"` + strings.Repeat("n", 64) + `":{},"` + strings.Repeat("m", 65) + `":{},"o":{"properties":{"a b":{}},"required":["a b","z"]}},"required":["a.b-c_D9","a b","z"]}`},
+		props("names that look like expressions", `"(?=x)":{"type":"string"},"(":{"dependentSchemas":{"(?!a)":{"type":"object"}}}`),
 		{"required of nothing", `{"type":"object","required":["a"]}`},
 		{"required, all known", `{"type":"object","properties":{"a":{}},"required":["a"]}`},
 		{"required that is no list", `{"type":"object","required":"a"}`},
@@ -83,7 +89,7 @@ func TestConvertedGolden(t *testing.T) {
 		one("names for references", `{"$id":"x","$anchor":"y","$dynamicAnchor":"z","id":"w"}`), one("a draft for a part", `{"$schema":"http://json-schema.org/draft-07/schema#","$id":"x","type":"string"}`), one("a draft for a part of this document", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"string"}`),
 		{"draft 4", `{"$schema":"http://json-schema.org/draft-04/schema#","id":"x","type":"object","properties":{"a":{"const":1,"if":{}},"b":{"$ref":"#/definitions/A","title":"T","description":"D","minLength":1},"c":{"id":"y","$ref":"#/definitions/A"}},"definitions":{"A":{"type":"string"}}}`},
 		{"draft 6", `{"$schema":"http://json-schema.org/draft-06/schema#","type":"object","properties":{"a":{"const":1,"if":{},"contains":{}}}}`},
-		{"draft 7", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"if":{"type":"string"},"dependentRequired":{"a":["b"]}},"b":{"$ref":"#/definitions/A","minLength":1}},"definitions":{"A":{"type":"string"}}}`},
+		{"draft 7", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"if":{"type":"string"},"dependentRequired":{"a":["b"]}},"b":{"$ref":"#/definitions/A","minLength":1,"const":"c"}},"definitions":{"A":{"type":"string"}}}`},
 		{"draft 2019-09", `{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object","properties":{"a":{"prefixItems":[{}],"dependentRequired":{"a":["b"]}},"b":{"$ref":"#/$defs/A","minLength":1}},"$defs":{"A":{"type":"string"}}}`},
 		{"an unknown draft", `{"$schema":"x","type":"object","properties":{"a":{"prefixItems":[{}]}}}`},
 		{"two drafts", `{"$schema":"http://json-schema.org/draft-04/schema#","$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"const":1}}}`},
@@ -127,6 +133,76 @@ func TestConvertedGolden(t *testing.T) {
 	golden.Compare(t, "converted.golden", b.String())
 }
 
+// testdata/keywords.golden has what becomes of each keyword with values of all kinds, and since which draft.
+func TestKeywordsGolden(t *testing.T) {
+	values := []string{`null`, `true`, `false`, `-1`, `0`, `1.5`, `2`, `""`, `"a"`, `"string"`, `"#"`, `[]`, `[1]`, `["a"]`, `[{}]`, `["object","a"]`, `{}`, `{"a":{}}`, `{"a":["b"]}`, `{"a":1}`}
+	all := append(slices.Sorted(maps.Keys(keywords)), "additionalItems", "default", "id", "propertyOrdering")
+	var b strings.Builder
+	fmt.Fprintf(&b, "What becomes of each keyword of a property with each of these values, if nothing else is there:\n\n%s\n\n", strings.Join(values, " "))
+	b.WriteString("= it stays, ~ it is another, + and something is told of it, . it is left out, ! and that is told. Providers with the same outcome stand together.\n\n")
+	given := func(before, keyword, value string) json.RawMessage {
+		return json.RawMessage(fmt.Sprintf(`{%s"type":"object","properties":{"v":{%q:%s}}}`, before, keyword, value))
+	}
+	const place = `{"type":"object","properties":{"v":`
+	for _, keyword := range all {
+		var rows, names []string
+		for _, name := range slices.Sorted(maps.Keys(dialects)) {
+			row := ""
+			for _, value := range values {
+				converted, losses := Convert(given("", keyword, value), dialects[name])
+				v := strings.TrimSuffix(strings.TrimPrefix(string(converted), place), "}}")
+				switch {
+				case v == fmt.Sprintf("{%q:%s}", keyword, value) && losses == nil:
+					row += "="
+				case v == "{}" && losses == nil:
+					row += "."
+				case v == "{}":
+					row += "!"
+				case losses == nil:
+					row += "~"
+				default:
+					row += "+"
+				}
+			}
+			if i := slices.Index(rows, row); i >= 0 {
+				names[i] += ", " + name
+			} else {
+				rows, names = append(rows, row), append(names, name)
+			}
+		}
+		for i, row := range rows {
+			fmt.Fprintf(&b, "%-22s %s  %s\n", keyword, row, names[i])
+			keyword = ""
+		}
+	}
+	b.WriteString("\nSince which draft a keyword counts, by OpenAI's schemas: alone, and beside a reference.\n\n")
+	for _, keyword := range all {
+		for _, value := range values {
+			if c, _ := Convert(given("", keyword, value), OpenAI); string(c) != string(given("", keyword, value)) {
+				continue
+			}
+			var alone, beside []string
+			for _, draft := range []string{"draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12", "draft/next"} {
+				before := `"$schema":"https://json-schema.org/` + draft + `/schema",`
+				has := func(given json.RawMessage) bool {
+					c, _ := Convert(given, OpenAI)
+					return strings.Contains(string(c), fmt.Sprintf("%q:%s", keyword, value))
+				}
+				short := draft[6:]
+				if has(given(before, keyword, value)) {
+					alone = append(alone, short)
+				}
+				if has(json.RawMessage(strings.Replace(string(given(before, keyword, value)), `{"v":{`, `{"v":{"$ref":"#/properties/w",`, 1))) {
+					beside = append(beside, short)
+				}
+			}
+			fmt.Fprintf(&b, "%-22s %-34s %s\n", keyword, strings.Join(alone, " "), strings.Join(beside, " "))
+			break
+		}
+	}
+	golden.Compare(t, "keywords.golden", b.String())
+}
+
 // testdata/strict.golden has which schemas are strict for OpenAI.
 func TestStrictGolden(t *testing.T) {
 	object := func(property string) string {
@@ -162,8 +238,9 @@ func TestStrictGolden(t *testing.T) {
 	for _, c := range []string{
 		`{}`, `3`, `{"type":"object"}`, `{"type":"object","properties":{},"required":[],"additionalProperties":false}`, `{"type":"object","properties":{},"additionalProperties":false}`, `{"type":"object","properties":{},"required":[],"additionalProperties":true}`, `{"type":"object","properties":{},"required":[]}`,
 		`{"type":"object","properties":{"a":{"type":"string"}},"required":["b"],"additionalProperties":false}`, `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","b"],"additionalProperties":false}`, `{"type":"object","properties":{"a":{"type":"string"}},"required":[],"additionalProperties":false}`, `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false,"minProperties":1}`, `{"type":"object","properties":{"a b":{"type":"string"}},"required":["a b"],"additionalProperties":false}`,
+		`{"type":"object","properties":{},"required":[],"additionalProperties":false,"$defs":{"A b":{"type":"string"}}}`,
 		object(`{"type":"string"}`), object(`{"type":["string","null"]}`), object(`{"type":["null","integer"]}`), object(`{"type":["string","integer"]}`), object(`{"type":["string","null","integer"]}`), object(`{"type":"number"}`), object(`{"type":"boolean"}`), object(`{"type":"null"}`), object(`{"type":"text"}`), object(`{}`), object(`true`),
-		object(`{"type":"string","description":"D","title":"T"}`), object(`{"type":"string","minLength":1}`), object(`{"type":"integer","enum":[1]}`), object(`{"type":"string","enum":["a","b"]}`), object(`{"type":"string","enum":["a","a"]}`), object(`{"type":"string","enum":[]}`), object(`{"type":"string","enum":[""]}`), object(`{"type":"string","enum":["a\"b"]}`), object(`{"type":"string","enum":[1]}`), object(`{"type":"string","const":"a"}`), object(`{"type":"string","enum":["a"],"const":"a"}`), object(`{"type":"string","format":"date"}`),
+		object(`{"type":"string","description":"D","title":"T"}`), object(`{"type":"string","minLength":1}`), object(`{"type":"integer","enum":[1]}`), object(`{"type":"string","enum":["a","b"]}`), object(`{"type":"string","enum":["a","a"]}`), object(`{"type":"string","enum":[]}`), object(`{"type":"string","enum":[""]}`), object(`{"type":"string","enum":["a\"b"]}`), object(`{"type":"string","enum":[1]}`), object(`{"type":"string","enum":[123]}`), object(`{"type":"string","const":12345}`), object(`{"type":"string","const":"a"}`), object(`{"type":"string","enum":["a"],"const":"a"}`), object(`{"type":"string","format":"date"}`),
 		object(`{"type":"array","items":{"type":"string"}}`), object(`{"type":"array"}`), object(`{"type":"array","items":{"type":"string"},"minItems":1}`), object(`{"type":"array","items":{}}`),
 		object(object(`{"type":"string"}`)), object(`{"type":"object"}`),
 		object(`{"anyOf":[{"type":"string"},{"type":"null"}]}`), object(`{"anyOf":[{"type":"string"},{}]}`), object(`{"anyOf":[{"type":"string"}],"type":"string"}`), object(`{"anyOf":[` + object(`{"type":"string"}`) + `,{"type":"null"}]}`), object(`{"anyOf":[` + object(`{"type":"string"}`) + `,` + object(`{"type":"null"}`) + `]}`), object(`{"anyOf":[{"type":"string"},{"type":"null"}],"description":"D"}`),

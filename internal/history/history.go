@@ -58,7 +58,7 @@ func (l *Living[P]) Add(value func() P) int {
 func (l *Living[P]) Newest() (values []Value[P]) {
 	var gone P
 	l.mu.Lock()
-	list := slices.Clip(l.list) // its elements don't change
+	list := l.list // its elements don't change
 	l.mu.Unlock()
 	for _, e := range slices.Backward(list) {
 		if v := e.value(); v != gone {

@@ -35,8 +35,8 @@ func (h handler) WithGroup(name string) slog.Handler {
 }
 
 func (h handler) with(derive func() slog.Handler) slog.Handler {
-	of, err := Call("the logger", func() (slog.Handler, error) { return derive(), nil })
-	if err != nil || of == nil {
+	of, _ := Call("the logger", func() (slog.Handler, error) { return derive(), nil })
+	if of == nil { // also after a panic
 		return h
 	}
 	return handler{of}

@@ -86,7 +86,7 @@ func (a answering) OutputSchema() json.RawMessage { return json.RawMessage(a.out
 
 func TestOutputSchema(t *testing.T) {
 	t.Parallel()
-	large := `{"type":"object","description":"` + strings.Repeat("x", maxOutput) + `"}`
+	large := `{"type":"object","properties":{},"description":"` + strings.Repeat("x", maxOutput-len(`{"type":"object","properties":{},"description":""}`)) + `"}`
 	for _, test := range []struct{ give, want string }{
 		{"", ""},
 		{`{"type":"object"}`, `{"type":"object","properties":{}}`},
@@ -95,7 +95,7 @@ func TestOutputSchema(t *testing.T) {
 		{`{"type":"array","items":{}}`, ""},
 		{`{"anyOf":[{"required":["a"]},{"required":["b"]}]}`, ""},
 		{`{"type":"object","properties":{"a":{"pattern":"("}}}`, ""},
-		{`[]`, ""}, {`true`, ""}, {`{`, ""}, {`null`, ""}, {large, ""},
+		{`[]`, ""}, {`true`, ""}, {`{`, ""}, {`null`, ""}, {large, large}, {strings.Replace(large, "x", "xx", 1), ""},
 	} {
 		for _, form := range []*Form{OpenAIResponses, OpenAIChat, Anthropic, Gemini, MCP} {
 			tool, err := form.Tool(answering{plain{"n", "", `{"type":"object","properties":{}}`}, test.give}, Listed)

@@ -19,7 +19,7 @@ func TestURIsGolden(t *testing.T) {
 	b.WriteString("What servers may take URIs for: each, the plainest form of one that has a path alone, and the others.\n\n")
 	for _, uri := range []string{
 		"", "a", "file:///a/b", "FILE:///a", "file://host/a", "file:a", "file:/a", "file:", "file:///a//b/./c/../d", "file:///../a", "file:///a/%2e%2E/b", "file:///a%2fb", "file:///a%252fb", "file:///a%zz", "file:///a%2", "file:///a\\b", "file:///a?x=/../y#z", "file:///a#b?c", "file:///a/", "file:///a/..", "file:///a/.", "file:///..",
-		"https://x.test", "HTTPS://X.test/A", "https://x.test:443/a", "https://x.test:0443/a", "https://x.test:444/a", "https://x.test:/a", "https://x.test./a", "https://u:p@x.test/a", "https:x.test/a", "https:///x.test/a", "http://x.test:80?a", "ws://x.test:80/", "wss://x.test:443/", "ftp://x.test:21/a", "https://é.test/a", "https://x%.test/é", "https://x.test/a b", "https://x test/a",
+		"https://x.test", "HTTPS://X.test/A", "https://x.test:443/a", "https://x.test:0443/a", "https://x.test:444/a", "https://x.test:/a", "https://x.test./a", "https://u:p@x.test/a", "https:x.test/a", "https:///x.test/a", "http://x.test:80?a", "ws://x.test:80/", "wss://x.test:443/", "ftp://x.test:21/a", "https://é.test/a", "https://x%.test/é", "https://x.test/a b", "git://é.test/a", "GIT://x y/a b", "https://x test/a",
 		"git://repo/a/../b", "git:repo/a", "git:/repo//a", "git:///repo/a", "git://Repo/A", "GIT://repo", "git://repo/a/./b?c/../d", "git://../a", "a/../b", "/a/../../b", "../a", "a//b", "a:b:c", "1?a:b", "urn:a:b", "//host/a", "?a", "#a",
 		"skill://pdf/SKILL.md", "skill://pdf//SKILL.md", "https://x.test/" + strings.Repeat("%25", 20) + "41",
 	} {

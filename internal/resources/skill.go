@@ -121,8 +121,8 @@ func (it *Item) readFront(front json.RawMessage) (err error) {
 		return err
 	}
 	tools := values[2]
-	if within := values[3]; text.IsNull(tools) && !text.IsNull(within) && within[0] == '{' {
-		within, _ := text.Fields(within, "tools")
+	if text.IsNull(tools) {
+		within, _ := text.Fields(values[3], "tools")
 		tools = within[0]
 	}
 	if it.Manifest.Tools, err = readTools(tools); err != nil {

@@ -54,6 +54,9 @@ func TestSayOnce(t *testing.T) {
 		{"a text for each element", withStructured(`{"result":[{"a":1},{"a":2}]}`, "{\n     \"a\": 1\n}", "{\n     \"a\": 2\n}"), 28, []string{`{"result":[{"a":1},{"a":2}]}`}, `{"result":[{"a":1},{"a":2}]}`},
 		{"in another order", withStructured(`{"result":[{"a":1},{"a":2}]}`, "{\n     \"a\": 2\n}", "{\n     \"a\": 1\n}"), 28, []string{"{\n     \"a\": 2\n}", "{\n     \"a\": 1\n}"}, ""},
 		{"a text wrapped", withStructured(`{"result":"a \"b\""}`, `a "b"`), 8, []string{`a "b"`}, ""},
+		{"one element", withStructured(`{"result":[{"a":1}]}`, "{\n     \"a\": 1\n}"), 10, []string{"{\n     \"a\": 1\n}"}, ""},
+		{"no element", withStructured(`{"result":[]}`, "nothing here"), 5, []string{"nothing here"}, `{"result":[]}`},
+		{"a string", withStructured(`"a \"b\""`, `a "b"`, "c"), 8, []string{`a "b"`, "c"}, ""},
 		{"with more words, and both fit", withStructured(object, "found:", pretty, "."), 26, []string{"found:", object, "."}, object},
 		{"with more words", withStructured(object, "found:", pretty), 20, []string{"found:", object}, ""},
 		{"other words", withStructured(object, "long words that say something else"), 20, []string{"long words that say something else"}, object},
@@ -145,14 +148,16 @@ func TestSaysOfManyValues(t *testing.T) {
 		structured string
 		texts      []string
 		want       bool
+		from, to   int
 	}{
-		"the same, with spaces":       {list("", maxCompared+1), []string{"x", list("\n ", maxCompared+1)}, true},
-		"another":                     {list("", maxCompared+1), []string{list("", maxCompared+2)}, false},
-		"in parts":                    {list("", maxCompared+1), []string{"0"}, false},
-		"the limit is decoded":        {list("", maxCompared), []string{"0"}, true},
-		"the same text, which is bad": {list("", maxCompared+1) + "]", []string{list("", maxCompared+1) + "]"}, false},
+		"the same, with spaces":       {list("", maxCompared+1), []string{"x", list("\n ", maxCompared+1), list("", maxCompared+1)}, true, 1, 2},
+		"another":                     {list("", maxCompared+1), []string{list("", maxCompared+2)}, false, 0, 0},
+		"in parts":                    {list("", maxCompared+1), []string{"0"}, false, 0, 0},
+		"the limit is decoded":        {list("", maxCompared), []string{"0"}, true, 0, 0},
+		"the same text, which is bad": {list("", maxCompared+1) + "]", []string{list("", maxCompared+1) + "]"}, false, 0, 0},
 	} {
-		assert.Equal(t, test.want, Says(test.texts, json.RawMessage(test.structured)), name)
+		all, from, to := compare(test.texts, json.RawMessage(test.structured))
+		assert.Equal(t, []any{test.want, test.from, test.to}, []any{all, from, to}, name)
 	}
 	structured, same := json.RawMessage(list("", 1<<19)), list(" ", 1<<19)
 	assert.Less(t, testing.AllocsPerRun(1, func() { Says([]string{same}, structured) }), 100.0)

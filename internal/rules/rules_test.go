@@ -34,9 +34,12 @@ func TestMatches(t *testing.T) {
 			}
 			return w
 		}
+		uri := func() string {
+			return word(2, []string{"s:", "S:"}) + word(2, []string{"//", "/"}) + word(5, []string{"a", "A", "b", "B", "/"})
+		}
 		rules := make([]Rule, 1+rnd.IntN(5))
 		for i := range rules {
-			rules[i] = Rule{Name: fmt.Sprint(i), Priority: rnd.IntN(3), Patterns: []string{"x" + word(4, parts), word(5, parts) + "*"},
+			rules[i] = Rule{Name: fmt.Sprint(i), Priority: rnd.IntN(3), Patterns: []string{"x" + word(4, parts), word(5, parts) + "*", word(3, parts) + "/" + uri()},
 				Action: []Action{Exclude, Include}[rnd.IntN(2)]}
 		}
 		set, err := NewSet(rules)
@@ -44,6 +47,9 @@ func TestMatches(t *testing.T) {
 		for range 20 {
 			name := func() string { return word(7, []string{"a", "b", "x", "*", "_", "文", "mcp_"}) }
 			tool := Subject{Name: name(), Server: word(3, parts), Own: name() + "/"[:rnd.IntN(2)], Wanted: name()}
+			if rnd.IntN(2) == 0 {
+				tool.URI, tool.Forms = uri(), []string{uri(), uri()}[:rnd.IntN(3)]
+			}
 			var want []uint16
 			for i, r := range set.Rules {
 				if tool.MatchesAny(r.Patterns) || r.Action == Exclude && tool.Forbidden(r.Patterns) {
@@ -143,6 +149,20 @@ func TestIncluding(t *testing.T) {
 }
 
 // A long intent is cut, between code points.
+// A session without an intent has the rules that are for each, whatever else a pattern matches.
+func TestRulesOfNoIntent(t *testing.T) {
+	t.Parallel()
+	var rules []Rule
+	for _, intent := range []string{"", "*", "**", "?", "a", "a*"} {
+		rules = append(rules, Rule{Name: "r", Intent: intent, Patterns: []string{"x"}, Action: Include})
+	}
+	set, err := NewSet(rules)
+	require.NoError(t, err)
+	assert.Equal(t, []bool{true, true, false, false, false, false}, set.Applying(""))
+	assert.Equal(t, []bool{true, true, true, true, true, true}, set.Applying("a"))
+	assert.Equal(t, []bool{true, true, true, false, false, false}, set.Applying("b c"))
+}
+
 func TestCutIntent(t *testing.T) {
 	for behind := range 4 {
 		begin := strings.Repeat("x", 1000-behind)

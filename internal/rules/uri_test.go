@@ -65,3 +65,13 @@ func TestPatternsOfWhatIsWithin(t *testing.T) {
 		assert.Equal(t, want, within.Matches(pattern), pattern)
 	}
 }
+
+// The case of a scheme and a host means nothing, and that of a path does, also where there is no host.
+func TestCaseless(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]int{
+		"": 0, "dir": 0, "Dir/a:b": 0, "?a:b": 0, "#a:b": 0, "a:": 2, "mailto:Ada": 7, "file:///A": 7, "file:/A": 5, "git://Host": 10, "git://Host/A": 10, "git://Host?A": 10, "git://Host#A": 10, "git://": 6, ":a": 1,
+	} {
+		assert.Equal(t, want, Caseless(uri), uri)
+	}
+}

@@ -280,6 +280,37 @@ func TestTextThatIsTooLarge(t *testing.T) {
 	})
 }
 
+// Where a part could not be put, nothing else is for a second, texts neither; where a text could not,
+// only texts are not.
+func TestPauseAfterAFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, failing := range []string{"part", "text"} {
+			s := &memory{err: errors.New("full")}
+			parts := partsOf(s, new(bytes.Buffer))
+			part := func() bool { return parts.keep("k", func() []byte { return []byte("p") }) }
+			text := func() bool {
+				text := "t"
+				key, _ := parts.keepText("", time.Time{}, &text, 10)
+				return key != ""
+			}
+			first, alike, other := part, part, text
+			if failing == "text" {
+				first, alike, other = text, text, part
+			}
+			assert.False(t, first())
+			s.err = nil
+			time.Sleep(pause - 1)
+			assert.False(t, alike(), failing)
+			assert.Equal(t, 1, s.puts)
+			assert.Equal(t, failing == "text", other())
+			time.Sleep(time.Nanosecond)
+			assert.True(t, alike(), failing)
+			assert.True(t, other(), failing)
+		}
+	})
+}
+
 // What was put is remembered of so many parts only: of those that were put last.
 func TestPutsAreForgotten(t *testing.T) {
 	t.Parallel()

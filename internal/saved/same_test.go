@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcphybrid/mcphybrid/internal/rules"
@@ -81,6 +82,19 @@ func TestPrefixThatCannotBeRead(t *testing.T) {
 		require.NoError(t, err)
 		test.change(kept, s.PrefixKey)
 		assert.ErrorContains(t, s.Whole(partsOf(kept, new(bytes.Buffer))), test.want, name)
+	}
+	tool := func(n int) string {
+		return strings.TrimSuffix(strings.Repeat(`{"name":"n","server":"s","own":"o"},`, n), ",")
+	}
+	few := len(begunOf(9, 4).prefix().Tools)
+	for part, want := range map[string]string{
+		`{}`: fmt.Sprintf("its prefix has 0 tools, want %d", few), `{"tools":[` + tool(few-1) + `,{}]}`: "tool", `{"tools":[` + tool(few) + `],"shown":[{"kind":"k","tool":99}]}`: "item 1 refers to tool 99 of 4",
+	} {
+		kept := &memory{parts: map[string][]byte{store.KeyOf([]byte(part)): []byte(part)}}
+		s, err := Parse(begunOf(9, 4).JSON(1<<20, partsOf(kept, new(bytes.Buffer))), 1<<20)
+		require.NoError(t, err)
+		s.PrefixKey = store.KeyOf([]byte(part))
+		assert.ErrorContains(t, s.Whole(partsOf(kept, new(bytes.Buffer))), want, part)
 	}
 	for _, part := range [][]byte{null, []byte("[]"), []byte(`{"tools":`)} {
 		kept := &memory{parts: map[string][]byte{store.KeyOf(part): part}}

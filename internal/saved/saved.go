@@ -418,7 +418,7 @@ func fewEntries(array []byte) bool {
 	entries, depth, quoted := 1, 0, false
 	for i := 0; i < len(array); i++ {
 		switch c := array[i]; {
-		case quoted && c == '\\':
+		case c == '\\': // within a string
 			i++
 		case c == '"':
 			quoted = !quoted

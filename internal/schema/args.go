@@ -91,8 +91,8 @@ func NoNull(schema json.RawMessage) (names []string) {
 		return nil
 	}
 	for properties.More() {
-		name, ok := text.Unquote(properties.Value())
-		if property := properties.Value(); ok && !required[name] && refusesNull(property, maxSchemaDepth) {
+		name, _ := text.Unquote(properties.Value())
+		if property := properties.Value(); !required[name] && refusesNull(property, maxSchemaDepth) {
 			names = append(names, name)
 		}
 	}

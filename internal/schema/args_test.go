@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +165,41 @@ func TestNoNullParameters(t *testing.T) {
 			assert.Equal(t, test.want, NoNull(json.RawMessage(test.schema)))
 		})
 	}
+}
+
+// Whatever keywords a parameter has together, NoNull means what its definition does.
+func TestNoNullOfAnyKeywords(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 23))
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	var property func(depth int) string
+	property = func(depth int) string {
+		var members []string
+		for _, m := range []string{
+			`"type":` + pick(`"string"`, `"null"`, `"text"`, `""`, `["string"]`, `["string","array"]`, `["string","null"]`, `["null"]`, `["text"]`, `[]`, `[1]`, `["object",null]`, `null`, `5`, `{}`),
+			`"enum":` + pick(`["a"]`, `["a",null]`, `[null]`, `[]`, `null`, `"a"`, `[1,"null"]`),
+			`"const":` + pick(`"a"`, `null`, `0`), `"nullable":` + pick("true", "false", "null", "1"),
+		} {
+			if r.IntN(3) == 0 {
+				members = append(members, m)
+			}
+		}
+		for _, name := range []string{"anyOf", "oneOf"} {
+			if depth > 0 && r.IntN(3) == 0 {
+				members = append(members, `"`+name+`":`+pick("["+property(depth-1)+"]", "["+property(depth-1)+","+property(depth-1)+"]", "[]", "null", "{}", "[null]"))
+			}
+		}
+		r.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	found := 0
+	for range 2000 {
+		schema := []byte(`{"properties":{"a":` + property(5) + `}}`)
+		want := decodedNoNull(schema)
+		found += len(want)
+		require.Equal(t, want, NoNull(schema), "%s", schema)
+	}
+	assert.Greater(t, found, 300)
 }
 
 // decodedNoNull is [NoNull] by definition, as encoding/json reads a schema.

@@ -189,8 +189,10 @@ func (m *meter) visitItems(s *jsonschema.Schema, items []any, depth int) {
 	if s.UniqueItems { // values can be made to hash alike; then all pairs are compared
 		m.left -= int64(len(items)) * int64(m.args) / 64
 	}
-	list, _ := s.Items.([]*jsonschema.Schema)
-	first := append(list[:len(list):len(list)], s.PrefixItems...) // never both
+	first := s.PrefixItems
+	if list, ok := s.Items.([]*jsonschema.Schema); ok { // never both
+		first = list
+	}
 	each, _ := s.Items.(*jsonschema.Schema)
 	additional, _ := s.AdditionalItems.(*jsonschema.Schema)
 	for i, item := range items {

@@ -86,8 +86,7 @@ func (p Passed) Arguments(v *Validator) (json.RawMessage, error) {
 
 // unquoted returns the text of a string, and another value as it is.
 func unquoted(raw json.RawMessage) json.RawMessage {
-	var s string
-	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+	if s, ok := text.Unquote(raw); ok {
 		return json.RawMessage(s)
 	}
 	return raw

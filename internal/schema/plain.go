@@ -83,10 +83,7 @@ func newPlainSchema(doc any) *plainSchema {
 		}
 	}
 	for _, name := range required {
-		s, ok := name.(string)
-		if !ok {
-			return nil
-		}
+		s, _ := name.(string) // it is one, as the schema compiles
 		i, ok := p.properties[s]
 		if !ok {
 			return nil

@@ -50,6 +50,7 @@ func TestUnportableIsPlaced(t *testing.T) {
 		`{"type":"object","properties":{"a":{"$ref":"#/definitions/missing"}}}`:                    "/definitions/missing",
 		`{"type":"object","properties":{"a":{"$ref":"https://example.com/y.json"}}}`:               "/properties/a/$ref",
 		`{"type":"object","properties":{"ok":{},"a/b c":{"type":"string","pattern":"^(?i)abc$"}}}`: "/properties/a~1b c/pattern",
+		`{"type":"object","properties":{"a":{"type":"string","pattern":"a\\"}}}`:                   "/properties/a/pattern",
 		`{"type":"object","patternProperties":{"(?i)a":{}}}`:                                       "/patternProperties",
 		`{"type":"object","properties":{"a":{"type":"str"}}}`:                                      "/properties/a/type",
 		`{"type":"object","required":null}`:                                                        "/required",
@@ -76,8 +77,8 @@ func TestUnportableIsPlaced(t *testing.T) {
 func TestIsPortablePattern(t *testing.T) {
 	t.Parallel()
 	for pattern, want := range map[string]bool{
-		"": true, "^a$": true, `^\d{4}-\d{2}(?:-\d{2})?$`: true, `[\w.+-]+@[\w-]+`: true, `\bé\b`: true, `a|\/`: true, `[[]`: true, `\x41`: true, "a{2,}": true,
-		`a\-b`: false, `[[:alpha:]]`: false, `\Aa\z`: false, `(?P<n>a)`: false, `(?i)a`: false, `a{`: false, `a}`: false, `a]`: false, `[]a]`: false, `[^]a]`: false,
+		"": true, "^a$": true, `^\d{4}-\d{2}(?:-\d{2})?$`: true, `[\w.+-]+@[\w-]+`: true, `\bé\b`: true, `a|\/`: true, `[[]`: true, `[a]b{2}[-^]`: true, `\x41`: true, "a{2,}": true,
+		`a\-b`: false, `[[:alpha:]]`: false, `\Aa\z`: false, `(?P<n>a)`: false, `(?i)a`: false, `a{`: false, `[\x{41}]`: false, `[a]b{`: false, `[a](?i)b`: false, `a}`: false, `a]`: false, `[]a]`: false, `[^]a]`: false,
 		`\pL`: false, `\p{Greek}`: false, `\Qa\E`: false, `a{,2}`: false, `\x{41}`: false, `[`: false, `\`: false, `(?=a)`: false, `\_`: false, `[\b]`: false,
 	} {
 		_, err := newPatterns().compile(pattern)

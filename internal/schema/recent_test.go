@@ -56,6 +56,22 @@ func TestRecentIsBounded(t *testing.T) {
 	assert.Equal(t, perByte*len(numbered(1000))+perSchema, r.bytes)
 }
 
+// As many bytes as there is room for are kept, and not one more.
+func TestRecentAtItsLimit(t *testing.T) {
+	t.Parallel()
+	padded := func(n int) json.RawMessage {
+		const begin, end = `{"title":"`, `"}`
+		return json.RawMessage(begin + strings.Repeat("x", n-len(begin)-len(end)) + end)
+	}
+	both := (MaxRecent - 2*perSchema) / perByte
+	for more, want := range map[int]int{0: 2, 1: 1} {
+		var r Recent
+		r.Of(padded(1000))
+		r.Of(padded(both - 1000 + more))
+		assert.Equal(t, want, r.order.Len())
+	}
+}
+
 // What a schema takes once it is compiled counts, not only its text.
 func TestRecentCountsWhatIsCompiled(t *testing.T) {
 	var r Recent

@@ -50,6 +50,16 @@ func TestDocument(t *testing.T) {
 	assert.FileExists(t, string(file)+".lock", "which is")
 }
 
+// A document is called by its path if it is a file, else by the option that has it.
+func TestName(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "a.json", Name(store.File("a.json")))
+	assert.Equal(t, "a.json", Name(Document(store.File("a.json"), "Options.Cache", 0)))
+	assert.Equal(t, "Options.Cache", Name(Document(broken{}, "Options.Cache", 0)))
+	assert.Equal(t, "Options.Cache", Name(Document(brokenParts{}, "Options.Cache", 0)))
+	assert.Equal(t, "the store", Name(broken{}))
+}
+
 // A call of a store that hangs is left behind, and what hangs is not called again. When it goes
 // on, it changes nothing, and the store can be used again.
 func TestStoreThatHangs(t *testing.T) {

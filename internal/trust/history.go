@@ -31,7 +31,7 @@ const (
 // an error nothing has changed. Concurrent callers wait for one of them, so the
 // store must not call Load.
 func (m *Memory) Load() error {
-	if m.store == nil || m.isLoaded() {
+	if m.store == nil {
 		return nil
 	}
 	m.loading.Lock()

@@ -195,3 +195,14 @@ func TestRefreshTellsChanges(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, changed)
 }
+
+// What a person has accepted is not late, whatever a store says.
+func TestAcceptedIsNotLate(t *testing.T) {
+	t.Parallel()
+	for accepted, want := range map[string]string{"true": "a1 known", "false": "a1 added"} {
+		doc := &memory{data: []byte(`{"version":2,"servers":{"s":{"a":{"hash":"a1","late":true,"accepted":` + accepted + `}}}}`)}
+		m := fresh(Always, 100, doc)
+		require.NoError(t, m.Load())
+		assert.Equal(t, want, judged(m, "a1"))
+	}
+}

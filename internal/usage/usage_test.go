@@ -117,7 +117,11 @@ func TestDocumentIsNotLost(t *testing.T) {
 	assert.ErrorIs(t, r.Save(time.Now()), errVersion)
 	assert.Equal(t, before, string(store.Data))
 	assert.Equal(t, map[string]int{"y": 1}, r.Order(time.Now()), "this run's uses count")
+	assert.EqualError(t, r.Alien(), "the store is neither used nor changed: the document has another version: 2, want 1; name another one, or use the version of this program that has written it")
 
+	store.Data = []byte(`{"version":1,"tools":{"bad":{"count":0,"at":"2026-01-01T00:00:00Z"},"good":{"count":3,"at":"2026-01-01T00:00:00Z"}}}`)
+	require.NoError(t, r.Save(time.Now()), "it is another document now")
+	assert.NoError(t, r.Alien())
 	store.Data = []byte(`{"version":1,"tools":{"bad":{"count":0,"at":"2026-01-01T00:00:00Z"},"good":{"count":3,"at":"2026-01-01T00:00:00Z"}}}`)
 	r = New(store, nil, time.Hour, 10_000)
 	assert.ErrorContains(t, r.Load(), `"bad"`)
