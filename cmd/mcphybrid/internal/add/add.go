@@ -14,10 +14,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/plain"
@@ -26,7 +24,7 @@ import (
 
 // Main runs the command and returns its exit status.
 func Main(ctx context.Context, args []string, in, out, errs *os.File) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := exit.Interrupts(ctx)
 	defer stop()
 	return exit.With(run(ctx, args, in, out, errs), "add", errs)
 }

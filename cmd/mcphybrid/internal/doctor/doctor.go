@@ -13,11 +13,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/mcphybrid/mcphybrid"
@@ -31,7 +29,7 @@ import (
 
 // Main runs the command and returns its exit status.
 func Main(ctx context.Context, args []string, _, out, errs *os.File) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := exit.Interrupts(ctx)
 	defer stop()
 	return exit.With(run(ctx, args, out, errs), "doctor", errs)
 }

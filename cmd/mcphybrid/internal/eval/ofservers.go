@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
@@ -18,7 +16,7 @@ import (
 
 // runServers measures the tools of running servers.
 func (s *settings) runServers(ctx context.Context, stdout, stderr *os.File) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := exit.Interrupts(ctx)
 	defer stop()
 	r, err := s.measureServers(ctx, stderr)
 	switch {

@@ -25,6 +25,23 @@ func Signals(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, ends...)
 }
 
+// Interrupts returns a context that ends with the first signal that asks a command to end. The
+// next one ends the program, whatever it waits for: to open a pipe may have no end.
+func Interrupts(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-first:
+		case <-ctx.Done():
+		}
+		signal.Stop(first)
+		stop()
+	}()
+	return ctx, stop
+}
+
 // Failed is [With] for a command in whose errors servers have a say: see [Report].
 func Failed(err error, command string, errs io.Writer) int {
 	if err != nil && !errors.Is(err, flag.ErrHelp) {

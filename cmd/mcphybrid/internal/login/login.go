@@ -14,10 +14,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/mcphybrid/mcphybrid"
 	"github.com/mcphybrid/mcphybrid/cmd/mcphybrid/internal/exit"
@@ -27,7 +25,7 @@ import (
 
 // Main runs the command and returns its exit status.
 func Main(ctx context.Context, args []string, _, out, errs *os.File) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := exit.Interrupts(ctx)
 	defer stop()
 	return exit.With(run(ctx, args, out, errs), "login", errs)
 }
