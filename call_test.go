@@ -551,3 +551,30 @@ func TestRefusalLeadsToWhatCanBeFound(t *testing.T) {
 	require.Contains(t, toolNames(s.Tools()), SearchToolName, "the list stays")
 	assert.Equal(t, `There is no tool named "zyzzyva". Use a name from the tool list.`, refused())
 }
+
+// Calls of a server in this process end with its connection, as those of others do.
+func TestCallsEndWithAServerInProcess(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(m *Manager){
+		"removed":   func(m *Manager) { assert.True(t, m.RemoveServer("s")) },
+		"restarted": func(m *Manager) { assert.NoError(t, m.Restart(t.Context(), "s")) },
+		"closed":    func(m *Manager) { m.Close() },
+	} {
+		entered := make(chan struct{})
+		server := mcpserver.NewMCPServer("s", "1")
+		server.AddTool(mcp.NewTool("wait"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			close(entered)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		m, _ := newTestManager(t, &Options{Servers: []ServerConfig{{Name: "s", InProcess: server}}})
+		ended := make(chan error)
+		go func() {
+			_, err := m.Call(t.Context(), "mcp_s__wait", nil)
+			ended <- err
+		}()
+		<-entered
+		end(m)
+		assert.ErrorIs(t, <-ended, ErrServerDown, name)
+	}
+}

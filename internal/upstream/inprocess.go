@@ -20,7 +20,8 @@ import (
 type inProcessTransport struct {
 	server  config.InProcessServer
 	session *mcpserver.InProcessSession
-	over    chan struct{}
+	life    context.Context // until Close
+	end     context.CancelFunc
 	flush   chan chan struct{} // what comes here is closed when all notifications so far were passed on
 
 	mu       sync.Mutex
@@ -45,7 +46,9 @@ func newInProcessTransport(s config.InProcessServer, g guard, d *broker.Broker) 
 		roots = d
 	}
 	session := mcpserver.NewInProcessSessionWithHandlers(mcpserver.GenerateInProcessSessionID(), sample, elicit, roots)
-	return &inProcessTransport{server: s, session: session, over: make(chan struct{}), flush: make(chan chan struct{}), guard: g}
+	t := &inProcessTransport{server: s, session: session, flush: make(chan chan struct{}), guard: g}
+	t.life, t.end = context.WithCancel(context.Background())
+	return t
 }
 
 // Start registers the session. From then on, the server can notify it.
@@ -90,7 +93,7 @@ func (t *inProcessTransport) forward() {
 	sent := t.session.ClientNotifications()
 	for {
 		select {
-		case <-t.over:
+		case <-t.life.Done():
 			return
 		case n := <-sent:
 			pass(n)
@@ -109,14 +112,14 @@ func (t *inProcessTransport) passed(ctx context.Context) {
 	done := make(chan struct{})
 	select {
 	case t.flush <- done:
-	case <-t.over:
+	case <-t.life.Done():
 		return
 	case <-ctx.Done():
 		return
 	}
 	select {
 	case <-done:
-	case <-t.over:
+	case <-t.life.Done():
 	case <-ctx.Done():
 	}
 }
@@ -146,12 +149,19 @@ func (c ownRequest) Value(key any) any {
 	return c.Context.Value(key)
 }
 
+// handle has the server handle a request. The request ends with the session.
 func (t *inProcessTransport) handle(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	request, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(t.life, end)()
 	answer, err := json.Marshal(t.server.HandleMessage(t.server.WithContext(broker.WithRequest(ownRequest{ctx}), t.session), request))
+	if t.life.Err() != nil {
+		return nil, transport.ErrTransportClosed
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -175,15 +185,13 @@ func (t *inProcessTransport) SetNotificationHandler(notified func(mcp.JSONRPCNot
 	t.notified = notified
 }
 
-// Close ends the session. The server goes on.
+// Close ends the session and its requests. The server goes on.
 func (t *inProcessTransport) Close() error {
 	t.mu.Lock()
 	first, started := !t.closed, t.started
 	t.closed = true
 	t.mu.Unlock()
-	if first {
-		close(t.over)
-	}
+	t.end()
 	if !first || !started {
 		return nil
 	}
