@@ -34,6 +34,7 @@ type story struct {
 	picture func() []string // may be nil
 	last    []string
 	silent  []string // servers that leave as soon as they come: what they enter may be told or not
+	crowd   bool     // several servers come at once: what the log says of none of them may come in any order
 
 	mu    sync.Mutex
 	heard []heardLine // since the last step
@@ -66,7 +67,11 @@ func (s *story) step(title string, do func()) {
 	s.mu.Unlock()
 	kinds := []string{"said", "asked", "log", "of definitions", "of servers", "of sessions"}
 	slices.SortStableFunc(heard, func(a, b heardLine) int {
-		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)), strings.Compare(a.server, b.server))
+		c := cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)), strings.Compare(a.server, b.server))
+		if c == 0 && s.crowd && a.kind == "log" && a.server == ofNone {
+			c = strings.Compare(a.text, b.text)
+		}
+		return c
 	})
 	for _, line := range heard {
 		if line.kind != "asked" && slices.Contains(s.silent, line.server) {
@@ -149,10 +154,13 @@ func (s *story) options(opts Options) *Options {
 
 type storyLog struct{ *story }
 
+// ofNone stands for the server in a line that is about none.
+const ofNone = "-"
+
 var serverOfLog = regexp.MustCompile(` server=("[^"]*"|\S*)`)
 
 func (l storyLog) Write(line []byte) (int, error) {
-	server := "-" // of no server
+	server := ofNone
 	if found := serverOfLog.FindSubmatch(line); found != nil {
 		server = string(found[1])
 	}
