@@ -60,6 +60,23 @@ const (
 	maxCallback     = 32 << 10         // bytes of one
 )
 
+// A listener that several may close: each Close returns when the address is free. The second Close of
+// package net's returns at once.
+type listener struct {
+	net.Listener
+	closed func() error
+}
+
+func listenAt(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return listener{l, sync.OnceValue(l.Close)}, nil
+}
+
+func (l listener) Close() error { return l.closed() }
+
 // listen returns a callback at the configured address, else at the one for which a
 // client is registered if its port is free, else at a new one.
 func listen(configured, registered string) (*callback, error) {
@@ -74,7 +91,7 @@ func listen(configured, registered string) (*callback, error) {
 		if u.Scheme != "http" || !hosts.IsLoopback(u.Hostname()) {
 			return c, nil
 		}
-		c.listener, err = net.Listen("tcp", u.Host)
+		c.listener, err = listenAt(u.Host)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w: another login may be waiting there; finish it, or end it and try again", err)
 		}
@@ -85,13 +102,13 @@ func listen(configured, registered string) (*callback, error) {
 	}
 	c.path = callbackPath
 	if u, err := url.Parse(registered); err == nil && u.Hostname() == "127.0.0.1" {
-		if c.listener, err = net.Listen("tcp", u.Host); err == nil {
+		if c.listener, err = listenAt(u.Host); err == nil {
 			c.address = registered
 			return c, nil
 		}
 	}
 	var err error
-	if c.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if c.listener, err = listenAt("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("waiting for the browser: %w", err)
 	}
 	c.address = "http://" + c.listener.Addr().String() + callbackPath
