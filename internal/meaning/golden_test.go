@@ -289,8 +289,11 @@ func tell(t *testing.T, seed uint64, change func(*Options)) string {
 			wait = 5 * time.Minute
 		}
 		d.add("%02d%s; %v:", step, what, wait)
+		wasIdle := k.Idle()
 		k.Changed(func(run func(context.Context)) {
-			d.add("begin %v", k.InStep())
+			if wasIdle { // else it may have ended just now
+				d.add("begin %v", k.InStep())
+			}
 			go run(ctx)
 		})
 		time.Sleep(wait)
