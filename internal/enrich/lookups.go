@@ -328,8 +328,8 @@ func (l *Lookups) lookup(t Tool) (*Known, error) {
 			}
 			return newKnown(h, t.Document()), nil
 		})
+		l.inside.Add(-1) // who gets the answer may begin another one
 		done <- answer{known, text.Bounded(err)}
-		l.inside.Add(-1)
 		nudge(l.freed)
 	}()
 	select {
