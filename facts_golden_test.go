@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,7 @@ func TestPeopleSearch(t *testing.T) {
 			_, err := m.Snapshot(number)
 			table.row(fmt.Sprint("session ", number), err)
 		}
+		runtime.KeepAlive(one)
 		two.Close()
 		table.row("after a session was closed", second(m.Snapshot(2)))
 		_ = m.Close()
